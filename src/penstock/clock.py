@@ -1,0 +1,86 @@
+"""The only place that asks for time, ids or chance; everything else is given a Clock."""
+
+import asyncio
+import os
+import random
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Protocol
+
+
+class Timer(Protocol):
+    """A call that is due later and can be taken back."""
+
+    def cancel(self) -> None:
+        """Take the call back; harmless when it has been made."""
+        ...
+
+
+class Clock(Protocol):
+    """Time, ids and chance, as one thing that tests and simulations replace."""
+
+    def now(self) -> datetime:
+        """Wall-clock time in UTC. Serves delays, backoff and retention; leases never use it."""
+        ...
+
+    def elapsed(self) -> float:
+        """Seconds on a clock that never goes back and counts the time a machine sleeps."""
+        ...
+
+    def call_later(self, delay_s: float, call: Callable[[], None]) -> Timer:
+        """Make the call once, after the delay. Read ``elapsed`` again then: a machine may have slept."""
+        ...
+
+    def job_id(self) -> str:
+        """A new UUIDv7; those of one process rise."""
+        ...
+
+    def secret(self) -> str:
+        """128 random bits as 32 hexadecimal digits, which nobody can guess."""
+        ...
+
+
+class SystemClock:
+    """The machine's own time and chance."""
+
+    def __init__(self) -> None:
+        self._last = 0
+
+    def now(self) -> datetime:
+        """Wall-clock time in UTC."""
+        return datetime.now(UTC)
+
+    def elapsed(self) -> float:
+        """Seconds since boot, suspended time included."""
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+    def call_later(self, delay_s: float, call: Callable[[], None]) -> Timer:
+        """Make the call on the running event loop after the delay."""
+        return asyncio.get_running_loop().call_later(delay_s, call)
+
+    def job_id(self) -> str:
+        """Put milliseconds first, then a counter within the millisecond, then chance (RFC 9562, method 1)."""
+        stamp = (time.time_ns() // 1_000_000) << 12
+        self._last = stamp = stamp if stamp > self._last else self._last + 1
+        return uuid7(stamp >> 12, stamp & 0xFFF, random.getrandbits(62))
+
+    def secret(self) -> str:
+        """128 bits of the operating system's chance."""
+        return os.urandom(16).hex()
+
+
+def uuid7(milliseconds: int, counter: int, chance: int) -> str:
+    """A UUIDv7 of 48 bits of time, 12 bits of counter and 62 bits of chance."""
+    digits = f"{milliseconds << 80 | 7 << 76 | counter << 64 | 2 << 62 | chance:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+async def pause(clock: Clock, seconds: float) -> None:
+    """Sleep on the given clock."""
+    over = asyncio.Event()
+    timer = clock.call_later(seconds, over.set)
+    try:
+        await over.wait()
+    finally:
+        timer.cancel()

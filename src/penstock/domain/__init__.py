@@ -1,0 +1,1 @@
+"""What happens to a job, decided by pure functions: no I/O, no clock, no chance."""

@@ -1,0 +1,280 @@
+"""What an event does to the tables. Nothing is decided here: every store and every replay ends in the same state."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from penstock.domain import fingerprint
+from penstock.domain.events import (
+    AnyEvent,
+    AttemptEvent,
+    Cancelled,
+    Died,
+    Enqueued,
+    Extended,
+    Failed,
+    Leased,
+    Purged,
+    Released,
+    Requeued,
+    SettingDeleted,
+    SettingPut,
+    Succeeded,
+    Updated,
+)
+from penstock.domain.job import Ended, Ending, Hold, Job, Reason, State, Verb
+from penstock.domain.settings import Setting
+from penstock.domain.tables import Tables
+
+
+def apply(tables: Tables, event: AnyEvent) -> None:
+    """Let the event happen, at the time of the record it belongs to."""
+    _CHANGES[type(event)](tables, event)
+
+
+def enqueued(tables: Tables, event: Enqueued) -> None:
+    """A job begins."""
+    tables.order = event.job.order
+    tables.put(None, event.job)
+
+
+def leased(tables: Tables, event: Leased) -> None:
+    """A worker has it."""
+    job = _job(tables, event.tenant, event.id)
+    now = tables.now
+    tables.put(
+        job,
+        replace(
+            job,
+            state=State.LEASED,
+            attempt=event.attempt,
+            lease_no=event.lease_no,
+            rev=event.rev,
+            worker=event.worker,
+            progress=None,
+            started_at=now,
+            heartbeat_at=now,
+            updated_at=now,
+            lease=Hold(event.call, event.index, event.lease_s),
+        ),
+    )
+
+
+def extended(tables: Tables, event: Extended) -> None:
+    """Its holder is alive."""
+    job = _job(tables, event.tenant, event.id)
+    assert job.lease is not None
+    hold = replace(job.lease, beats=event.beats)
+    progress = job.progress if event.progress is None else event.progress
+    beaten_at = max(tables.now, job.heartbeat_at or tables.now)
+    tables.put(job, replace(job, rev=event.rev, lease=hold, progress=progress, heartbeat_at=beaten_at))
+
+
+def succeeded(tables: Tables, event: Succeeded) -> None:
+    """It is finished, and well."""
+    job = _job(tables, event.tenant, event.id)
+    ending = _ending(job, event, Verb.ACK, State.SUCCEEDED)
+    tables.put(
+        job,
+        _finished(tables, job, event.rev, state=State.SUCCEEDED, ending=ending, result_bytes=event.result, reason=None),
+    )
+
+
+def failed(tables: Tables, event: Failed) -> None:
+    """The attempt is over; the next one waits for its time."""
+    job = _job(tables, event.tenant, event.id)
+    ending = _ending(job, event, event.verb, State.QUEUED, reason=event.reason, run_at=event.run_at)
+    tables.put(
+        job,
+        _queued(
+            tables,
+            job,
+            event.rev,
+            run_at=event.run_at,
+            reason=event.reason,
+            error=event.error,
+            error_fp=event.error_fp,
+            lease_lost=job.lease_lost + (event.verb is Verb.EXPIRE),
+            lease=None,
+            ending=ending,
+        ),
+    )
+
+
+def died(tables: Tables, event: Died) -> None:
+    """It is finished: no attempt is left, or none would help."""
+    job = _job(tables, event.tenant, event.id)
+    ending = job.ending if event.verb is None else _ending(job, event, event.verb, State.DEAD, reason=event.reason)
+    tables.put(
+        job,
+        _finished(
+            tables,
+            job,
+            event.rev,
+            state=State.DEAD,
+            reason=event.reason,
+            error=event.error if event.error is not None else job.error,
+            error_fp=event.error_fp if event.error is not None else job.error_fp,
+            lease_lost=job.lease_lost + (event.verb is Verb.EXPIRE),
+            releases=job.releases + (event.verb is Verb.RELEASE),
+            ending=ending,
+        ),
+    )
+
+
+def released(tables: Tables, event: Released) -> None:
+    """It is back in line, as if the attempt had not been, unless it is charged."""
+    job = _job(tables, event.tenant, event.id)
+    attempt = job.attempt if event.charged else job.attempt - 1
+    ending = _ending(job, event, Verb.RELEASE, State.QUEUED, attempt=attempt, run_at=event.run_at)
+    tables.put(
+        job,
+        _queued(
+            tables,
+            job,
+            event.rev,
+            run_at=event.run_at,
+            attempt=attempt,
+            releases=job.releases + 1,
+            lease=None,
+            ending=ending,
+        ),
+    )
+
+
+def cancelled(tables: Tables, event: Cancelled) -> None:
+    """It is finished: somebody said so."""
+    job = _job(tables, event.tenant, event.id)
+    ending = _ending(job, event, Verb.CANCEL, State.CANCELLED) if event.held else job.ending
+    tables.put(job, _finished(tables, job, event.rev, state=State.CANCELLED, reason=None, ending=ending))
+
+
+def requeued(tables: Tables, event: Requeued) -> None:
+    """It lives again: attempts from the start, lease numbers go on."""
+    job = _job(tables, event.tenant, event.id)
+    changes: dict[str, Any] = {}
+    if event.payload is not None:
+        original = job.fingerprint or fingerprint.of_job(job.queue, job.kind, job.payload_bytes)
+        changes = {
+            "payload_bytes": event.payload,
+            "content_type": event.content_type or job.content_type,
+            "fingerprint": original,
+        }
+    tables.put(
+        job,
+        _queued(
+            tables,
+            job,
+            event.rev,
+            run_at=event.run_at,
+            attempt=0,
+            requeues=event.requeues,
+            releases=0,
+            reason=None,
+            error=None,
+            error_fp=None,
+            result_bytes=None,
+            progress=None,
+            finished_at=None,
+            deadline_at=None,
+            **changes,
+        ),
+    )
+
+
+def updated(tables: Tables, event: Updated) -> None:
+    """It stands elsewhere in line."""
+    job = _job(tables, event.tenant, event.id)
+    changes = {"priority": event.priority, "max_attempts": event.max_attempts}
+    if event.run_at == job.run_at:
+        # Its time is as before, so is its place within the priority.
+        tables.put(job, replace(job, rev=event.rev, updated_at=tables.now, **changes))
+    else:
+        tables.put(job, _queued(tables, job, event.rev, run_at=event.run_at, **changes))
+
+
+def purged(tables: Tables, event: Purged) -> None:
+    """Finished jobs are gone from the store."""
+    tenant = tables.tenant(event.tenant)
+    if event.finished_by is None or event.queue is None or event.state is None:
+        gone = [tenant.jobs[job_id] for job_id in event.job_ids]
+    else:
+        gone = tenant.queue(event.queue).finished[event.state, event.keyed].until(event.finished_by, tenant.jobs)
+    for job in gone:
+        tables.put(job, None)
+    for name in {job.queue for job in gone}:
+        tables.tidy(event.tenant, name)
+
+
+def setting_put(tables: Tables, event: SettingPut) -> None:
+    """A setting has a new value."""
+    key = (event.tenant, event.kind, event.name)
+    setting = Setting(
+        tenant=event.tenant, kind=event.kind, name=event.name, value=event.value, rev=event.rev, updated_at=tables.now
+    )
+    tables.put_setting(key, setting, event.rev)
+
+
+def setting_deleted(tables: Tables, event: SettingDeleted) -> None:
+    """A setting is back to its defaults."""
+    tables.put_setting((event.tenant, event.kind, event.name), None, event.rev)
+
+
+def _job(tables: Tables, tenant: str, job_id: str) -> Job:
+    job = tables.find(tenant, job_id)
+    assert job is not None
+    return job
+
+
+def _queued(tables: Tables, job: Job, rev: int, *, run_at: datetime | None, **changes: Any) -> Job:
+    """The job back in line: at its time if it has one, else at the end of those that are ready now."""
+    return replace(
+        job,
+        state=State.QUEUED,
+        rev=rev,
+        run_at=run_at,
+        ready_at=run_at or tables.log_time,
+        order=tables.next_order(),
+        updated_at=tables.now,
+        **changes,
+    )
+
+
+def _finished(tables: Tables, job: Job, rev: int, **changes: Any) -> Job:
+    now = tables.now
+    return replace(job, rev=rev, lease=None, finished_at=now, updated_at=now, order=tables.next_order(), **changes)
+
+
+def _ending(
+    job: Job,
+    event: AttemptEvent,
+    verb: Verb,
+    state: State,
+    *,
+    reason: Reason | None = None,
+    run_at: datetime | None = None,
+    attempt: int | None = None,
+) -> Ending:
+    """What the job remembers of the attempt that ends now."""
+    assert job.lease is not None
+    answer = Ended(job.id, state, event.rev, job.attempt if attempt is None else attempt, reason, run_at)
+    return Ending(job.lease.call, job.lease.index, verb, answer)
+
+
+_CHANGES: Final[dict[type[AnyEvent], Callable[[Tables, Any], None]]] = {
+    Enqueued: enqueued,
+    Leased: leased,
+    Extended: extended,
+    Succeeded: succeeded,
+    Failed: failed,
+    Died: died,
+    Released: released,
+    Cancelled: cancelled,
+    Requeued: requeued,
+    Updated: updated,
+    Purged: purged,
+    SettingPut: setting_put,
+    SettingDeleted: setting_deleted,
+}

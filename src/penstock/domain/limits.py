@@ -1,0 +1,174 @@
+"""The limits, each in one place with the error that says what to do."""
+
+import math
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Final
+
+from penstock.errors import Invalid
+
+MAX_HEADERS_BYTES: Final = 16 * 1024
+MAX_PAYLOAD_BYTES: Final = 32 * 1024
+MAX_RESULT_BYTES: Final = 1024 * 1024
+MAX_ERROR_CHARS: Final = 8 * 1024
+MAX_OUTPUT_CHARS: Final = 8 * 1024
+MAX_SETTING_BYTES: Final = 16 * 1024
+MAX_ENQUEUE: Final = 1_000
+MAX_BEATS: Final = 10_000
+MAX_QUEUES: Final = 100
+MAX_KINDS: Final = 1_000
+MAX_LEASES: Final = 1_000
+MAX_PAGE: Final = 1_000
+MAX_PURGE: Final = 1_000
+MAX_JSON_DEPTH: Final = 64
+MAX_KEY_CHARS: Final = 512
+MAX_ATTEMPTS: Final = 100
+MAX_PRIORITY: Final = 2**15 - 1
+MAX_DELAY_S: Final = 366 * 86_400.0
+MAX_LEASE_S: Final = 86_400.0
+MAX_WAIT_S: Final = 60.0
+FREE_RELEASES: Final = 100
+PURGE_SLICE: Final = 10_000
+
+# A repeated call is safe for this long: a finished job stays at least so long (rule 5).
+REPEAT_S: Final = 15 * 60.0
+# An idempotency key is kept for this long from its enqueue, and as long as its job.
+KEY_KEPT_S: Final = 24 * 3600.0
+# An unknown id must be this young, so that a late repeat never makes a second job.
+ID_BEHIND_S: Final = 10 * 60.0
+ID_AHEAD_S: Final = 60.0
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
+_UUID7: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:-]{16,128}")
+_NESTING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
+
+
+@lru_cache(maxsize=4096)
+def name(what: str, value: object) -> None:
+    """Refuse a name that is not 1 to 128 of the allowed characters."""
+    if not isinstance(value, str) or _NAME.fullmatch(value) is None:
+        raise Invalid(
+            f"{what} must be 1 to 128 of A-Z a-z 0-9 . _ : - and begin with a letter or digit",
+            **{what: repr(value)[:80]},
+        )
+
+
+def text(what: str, value: object, *, most: int, least: int = 0) -> None:
+    """Refuse what is no text, too long, or cannot be stored as UTF-8."""
+    if not isinstance(value, str) or not least <= len(value) <= most:
+        raise Invalid(f"{what} must be text of {least} to {most} characters")
+    if not value.isascii():
+        _encodable(what, value)
+    if "\0" in value:
+        raise Invalid(f"{what} must not contain a NUL character")
+
+
+def _encodable(what: str, value: str) -> None:
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise Invalid(f"{what} is not valid Unicode ({error.reason})") from error
+
+
+def between(what: str, value: object, least: float, most: float) -> None:
+    """Refuse what is no number, or one out of range."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value <= most:
+        raise Invalid(f"{what} must be a number from {least:g} to {most:g}", **{what: value})
+
+
+def whole(what: str, value: object, least: int, most: int) -> None:
+    """Refuse what is no whole number, or one out of range."""
+    if type(value) is not int or not least <= value <= most:
+        raise Invalid(f"{what} must be a whole number from {least} to {most}", **{what: value})
+
+
+def time(what: str, value: object) -> None:
+    """Refuse a time without an offset from UTC."""
+    if not isinstance(value, datetime):
+        raise Invalid(f"{what} must be a datetime with a time zone", **{what: repr(value)[:80]})
+    if value.utcoffset() is None:
+        raise Invalid(f"{what} has no time zone; give it one, as in datetime.now(UTC)", **{what: value.isoformat()})
+
+
+def job_id(value: object) -> None:
+    """Refuse an id that is no UUIDv7 in its usual form."""
+    if not isinstance(value, str) or _UUID7.fullmatch(value) is None:
+        raise Invalid("a job id must be a UUIDv7 in lower case; leave it out to have one made", id=repr(value)[:80])
+
+
+def request_id(value: object) -> None:
+    """Refuse a lease request id that is too short to be a secret."""
+    if not isinstance(value, str) or _REQUEST_ID.fullmatch(value) is None:
+        raise Invalid("a lease request id must be 16 to 128 of A-Z a-z 0-9 . _ : -, chosen at random")
+
+
+def fresh_id(value: str, now: datetime) -> None:
+    """Refuse an unknown id whose time is far off: a late repeat must not make a second job."""
+    made_at = id_time(value)
+    behind_s = (now - made_at).total_seconds()
+    if not -ID_AHEAD_S <= behind_s <= ID_BEHIND_S:
+        raise Invalid(
+            "bad_id: the id's time is too far from the store's; make a new id, or set this machine's clock",
+            id=value,
+            id_time=made_at.isoformat(),
+            store_time=now.isoformat(),
+        )
+
+
+def id_time(value: str) -> datetime:
+    """When a UUIDv7 was made."""
+    return datetime.fromtimestamp(int(value[:8] + value[9:13], 16) / 1000.0, UTC)
+
+
+def headers(value: Mapping[str, str]) -> None:
+    """Refuse headers that are too large or not text."""
+    size = 0
+    for key, held in value.items():
+        text("header name", key, least=1, most=256)
+        text("header value", held, most=MAX_HEADERS_BYTES)
+        size += len(key.encode()) + len(held.encode())
+    if size > MAX_HEADERS_BYTES:
+        raise Invalid("headers are too large; put the data into the payload", bytes=size, most=MAX_HEADERS_BYTES)
+
+
+def payload(value: object) -> None:
+    """Refuse a payload that is too large."""
+    if type(value) is not bytes:
+        raise Invalid("a payload must be bytes by now; build it with NewJob", type=type(value).__name__)
+    if len(value) > MAX_PAYLOAD_BYTES:
+        raise Invalid(
+            "the payload is too large; store the data elsewhere and send where it is",
+            bytes=len(value),
+            most=MAX_PAYLOAD_BYTES,
+        )
+
+
+def json(what: str, value: bytes) -> None:
+    """Refuse JSON that is nested too deeply. Few brackets need no closer look."""
+    if value.count(b"[") + value.count(b"{") > MAX_JSON_DEPTH and _depth(value) > MAX_JSON_DEPTH:
+        raise Invalid(f"the JSON of the {what} is nested too deeply", most=MAX_JSON_DEPTH)
+
+
+def _depth(value: bytes) -> int:
+    deepest = depth = 0
+    for found in _NESTING.finditer(value):
+        depth += {b"[": 1, b"{": 1, b"]": -1, b"}": -1}.get(found[0], 0)
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def progress(value: object) -> None:
+    """Refuse a progress that is no share of the whole."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or math.isnan(value) or not 0 <= value <= 1:
+        raise Invalid("progress must be a number from 0 to 1", progress=value)
+
+
+def cut(value: str, most: int) -> str:
+    """The text, or its beginning with a mark of how much is missing. What UTF-8 cannot hold is replaced."""
+    if not value.isascii():
+        value = value.encode(errors="replace").decode()
+    value = value.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    return value if len(value) <= most else f"{value[:most]}... [{len(value) - most} characters cut]"

@@ -1,0 +1,89 @@
+"""The queued jobs of one queue and kind: those ready now in their order, and those that are due later."""
+
+from bisect import insort
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from penstock.domain.heap import Heap
+from penstock.domain.job import Job
+
+_PRIORITIES_KEPT: Final = 16
+_LONG_AGO: Final = datetime(1, 1, 1, tzinfo=UTC)
+
+
+class Line:
+    """Ready jobs by priority, then (ready_at, order); later ones by the time they are due."""
+
+    __slots__ = ("_later", "_promoted", "_ready", "_waiting")
+
+    def __init__(self) -> None:
+        self._ready: dict[int, Heap] = {}
+        self._waiting: list[int] = []
+        self._later = Heap()
+        # Jobs due by this time have been moved to the ready ones. It only rises: due once is due.
+        self._promoted = _LONG_AGO
+
+    def enter(self, job: Job) -> None:
+        """Put a queued job in line."""
+        if job.run_at is None or job.run_at <= self._promoted:
+            self._enter_ready(job)
+        else:
+            self._later.enter(job.run_at, job)
+
+    def leave(self, job: Job, jobs: Mapping[str, Job]) -> None:
+        """Say that a job in this line has changed."""
+        if job.run_at is None or job.run_at <= self._promoted:
+            self._ready[job.priority].leave(jobs)
+        else:
+            self._later.leave(jobs)
+
+    def head(self, now: datetime, jobs: Mapping[str, Job]) -> Job | None:
+        """The job to run first, if one is ready."""
+        if self._later.live:
+            self._promote(now, jobs)
+        for priority in self._waiting:
+            job = self._ready[priority].head(jobs)
+            if job is not None:
+                return job
+        if len(self._waiting) > _PRIORITIES_KEPT:
+            self._ready.clear()
+            self._waiting.clear()
+        return None
+
+    def due_at(self, jobs: Mapping[str, Job]) -> datetime | None:
+        """When the next of the later jobs is due."""
+        job = self._later.head(jobs) if self._later.live else None
+        return None if job is None else job.run_at
+
+    def oldest_ready_at(self, now: datetime, jobs: Mapping[str, Job]) -> datetime | None:
+        """Since when the longest-waiting ready job has been ready."""
+        if self.head(now, jobs) is None:
+            return None
+        heads = (heap.head(jobs) for heap in self._ready.values())
+        return min(job.ready_at for job in heads if job is not None)
+
+    @property
+    def ready(self) -> int:
+        """How many jobs are ready, as of the last look at the head."""
+        return sum(heap.live for heap in self._ready.values())
+
+    @property
+    def later(self) -> int:
+        """How many jobs are due later, as of the last look at the head."""
+        return self._later.live
+
+    def _promote(self, now: datetime, jobs: Mapping[str, Job]) -> None:
+        if now <= self._promoted:
+            return
+        self._promoted = now
+        for job in self._later.until(now, jobs):
+            self._later.live -= 1
+            self._enter_ready(job)
+
+    def _enter_ready(self, job: Job) -> None:
+        heap = self._ready.get(job.priority)
+        if heap is None:
+            heap = self._ready[job.priority] = Heap()
+            insort(self._waiting, job.priority)
+        heap.enter(job.ready_at, job)

@@ -1,0 +1,170 @@
+"""What a command led to, read from the tables after its events: a repeated command is answered alike."""
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import Any, Final
+
+from msgspec import Struct
+
+from penstock.domain import fingerprint
+from penstock.domain.commands import (
+    Ack,
+    Cancel,
+    Command,
+    DeleteSetting,
+    Enqueue,
+    Expire,
+    Heartbeat,
+    Lapse,
+    LeaseJobs,
+    Nack,
+    Purge,
+    PutSetting,
+    Release,
+    Requeue,
+    Update,
+)
+from penstock.domain.decide import ended_by, found, holds
+from penstock.domain.enqueue import known_job
+from penstock.domain.events import AnyEvent, Enqueued, Purged
+from penstock.domain.job import Ended, Job, Lease, Verb
+from penstock.domain.settings import Setting
+from penstock.domain.tables import Tables
+from penstock.errors import PenstockError
+
+
+class Accepted(Struct, frozen=True, gc=False):
+    """The jobs of an enqueue, as they are now, and whether each is new."""
+
+    jobs: tuple[Job, ...]
+    new: tuple[bool, ...]
+
+
+class Leases(Struct, frozen=True, gc=False):
+    """The jobs handed over. If none: in how long the next one is due, if one is scheduled."""
+
+    leases: tuple[Lease, ...]
+    due_in_s: float | None = None
+
+
+class Holding(StrEnum):
+    """What a heartbeat learns of a job."""
+
+    HELD = "held"
+    CANCELLED = "cancelled"
+    LOST = "lost"
+
+
+class Holdings(Struct, frozen=True, gc=False):
+    """The answer to a heartbeat, job by job, in the order asked."""
+
+    jobs: tuple[Holding, ...]
+
+
+class Count(Struct, frozen=True, gc=False):
+    """How many jobs a command changed."""
+
+    count: int
+
+
+Result = Accepted | Leases | Holdings | Ended | Job | Count | Setting | None
+Outcome = Result | PenstockError
+
+
+def outcome(tables: Tables, command: Command, events: Sequence[AnyEvent]) -> Result:
+    """The answer to a command whose events have been applied."""
+    return _ANSWERS[type(command)](tables, command, events)
+
+
+def _accepted(tables: Tables, command: Enqueue, events: Sequence[AnyEvent]) -> Accepted:
+    if len(events) == 1 == len(command.jobs):
+        event = events[0]
+        assert isinstance(event, Enqueued)
+        return Accepted((event.job,), (True,))
+    tenant = tables.tenant(command.tenant)
+    new = {event.id for event in events if isinstance(event, Enqueued)}
+    jobs, fresh = [], []
+    for wanted in command.jobs:
+        job = known_job(tenant, wanted)
+        assert job is not None
+        jobs.append(job)
+        fresh.append(job.id in new)
+        new.discard(job.id)
+    return Accepted(tuple(jobs), tuple(fresh))
+
+
+def _leases(tables: Tables, command: LeaseJobs, _: Sequence[AnyEvent]) -> Leases:
+    tenant = tables.tenants.get(command.tenant)
+    if tenant is None:
+        return Leases(())
+    call = fingerprint.of_call(command.request_id)
+    taken = (tenant.jobs[job_id] for job_id in tenant.calls.get(call, ()))
+    leases = tuple(
+        Lease(job, fingerprint.token(command.request_id, job.lease.index), job.lease.lease_s)
+        for job in taken
+        if job.lease is not None and job.lease.call == call
+    )
+    return Leases(leases, None if leases else _due_in_s(tables, command))
+
+
+def _due_in_s(tables: Tables, command: LeaseJobs) -> float | None:
+    due = []
+    for name in command.queues:
+        queue = tables.queue(command.tenant, name)
+        if queue is not None and not queue.settings.paused:
+            jobs = tables.tenants[command.tenant].jobs
+            kinds = queue.lines if command.kinds is None else (kind for kind in command.kinds if kind in queue.lines)
+            due += [at for at in (queue.lines[kind].due_at(jobs) for kind in kinds) if at is not None]
+    return max(0.0, (min(due) - tables.now).total_seconds()) if due else None
+
+
+def _holdings(tables: Tables, command: Heartbeat, _: Sequence[AnyEvent]) -> Holdings:
+    return Holdings(tuple(_holding(tables.find(command.tenant, beat.job_id), beat.token) for beat in command.beats))
+
+
+def _holding(job: Job | None, token: str) -> Holding:
+    if job is not None and holds(job, token):
+        return Holding.HELD
+    if job is not None and ended_by(job, token, Verb.CANCEL):
+        return Holding.CANCELLED
+    return Holding.LOST
+
+
+def _ended(tables: Tables, command: Ack | Nack | Release, _: Sequence[AnyEvent]) -> Ended:
+    ending = found(tables, command.tenant, command.job_id).ending
+    assert ending is not None
+    return ending.answer
+
+
+def _job(tables: Tables, command: Cancel | Requeue | Update, _: Sequence[AnyEvent]) -> Job:
+    return found(tables, command.tenant, command.job_id)
+
+
+def _changed(_: Tables, __: Command, events: Sequence[AnyEvent]) -> Count:
+    return Count(len(events))
+
+
+def _purged(_: Tables, __: Purge, events: Sequence[AnyEvent]) -> Count:
+    return Count(sum(event.count for event in events if isinstance(event, Purged)))
+
+
+def _setting(tables: Tables, command: PutSetting | DeleteSetting, _: Sequence[AnyEvent]) -> Setting | None:
+    return tables.settings.get((command.tenant, command.kind, command.name))
+
+
+_ANSWERS: Final[dict[type[Command], Callable[[Tables, Any, Sequence[AnyEvent]], Result]]] = {
+    Enqueue: _accepted,
+    LeaseJobs: _leases,
+    Heartbeat: _holdings,
+    Ack: _ended,
+    Nack: _ended,
+    Release: _ended,
+    Cancel: _job,
+    Requeue: _job,
+    Update: _job,
+    Expire: _changed,
+    Lapse: _changed,
+    Purge: _purged,
+    PutSetting: _setting,
+    DeleteSetting: _setting,
+}

@@ -1,0 +1,239 @@
+"""The state of a store in memory: all jobs and settings, and every index over them."""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Final
+
+from penstock.domain.commands import SettingKind
+from penstock.domain.heap import Heap, Shelf
+from penstock.domain.job import Job, State
+from penstock.domain.line import Line
+from penstock.domain.settings import DEFAULTS, QueueSettings, Setting, queue_settings
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_STALE_IDS: Final = 1024
+
+
+class QueueTable:
+    """The jobs of one queue: in line by kind, finished ones by time, and counted by state."""
+
+    __slots__ = ("counts", "finished", "lines", "settings")
+
+    def __init__(self) -> None:
+        self.lines: dict[str, Line] = {}
+        self.counts: dict[State, int] = dict.fromkeys(State, 0)
+        self.finished: dict[tuple[State, bool], Shelf] = {}
+        self.settings: QueueSettings = DEFAULTS
+
+    @property
+    def depth(self) -> int:
+        """How many jobs are not finished."""
+        return self.counts[State.QUEUED] + self.counts[State.LEASED]
+
+    def tidy(self) -> bool:
+        """Forget lines that nobody stands in; say whether nothing is left to remember of this queue."""
+        self.lines = {kind: line for kind, line in self.lines.items() if line.ready or line.later}
+        return not any(self.counts.values()) and self.settings is DEFAULTS
+
+
+class TenantTable:
+    """The jobs of one tenant, by id, by idempotency key and by the lease call that took them last."""
+
+    __slots__ = ("calls", "deadlines", "ids", "jobs", "keys", "queues")
+
+    def __init__(self) -> None:
+        self.jobs: dict[str, Job] = {}
+        self.keys: dict[str, str] = {}
+        self.calls: dict[str, tuple[str, ...]] = {}
+        self.queues: dict[str, QueueTable] = {}
+        self.deadlines = Heap()
+        # In the order of ids; may hold ids of jobs that are gone.
+        self.ids: list[str] = []
+
+    def queue(self, name: str) -> QueueTable:
+        """The queue of this name, made when it is new."""
+        table = self.queues.get(name)
+        if table is None:
+            table = self.queues[name] = QueueTable()
+        return table
+
+    def newest_first(self, before: str | None) -> Iterator[Job]:
+        """All jobs from the highest id down, beginning below the given one."""
+        position = len(self.ids) if before is None else bisect_left(self.ids, before)
+        while position:
+            position -= 1
+            job = self.jobs.get(self.ids[position])
+            if job is not None:
+                yield job
+
+
+class Tables:
+    """All tenants' jobs and settings. ``put`` and ``put_setting`` are the only ways to change them.
+
+    Every change since ``begin`` is kept in a journal, so that a commit that lost can be rolled back.
+    """
+
+    def __init__(self) -> None:
+        self.tenants: dict[str, TenantTable] = {}
+        self.settings: dict[tuple[str, SettingKind, str], Setting] = {}
+        self.setting_revs: dict[tuple[str, SettingKind, str], int] = {}
+        self.now: datetime = _EPOCH
+        # The latest time any commit carried; serves for nothing but the order within a priority (rule 8).
+        self.log_time: datetime = _EPOCH
+        self.order = 0
+        self._journal: list[tuple[Job | None, Job | None]] = []
+        self._settings_journal: list[tuple[tuple[str, SettingKind, str], Setting | None, int]] = []
+        self._before = (self.now, self.log_time, self.order)
+
+    def begin(self, now: datetime) -> None:
+        """Start a batch at this time; what came before can no longer be rolled back."""
+        self._journal.clear()
+        self._settings_journal.clear()
+        self._before = (self.now, self.log_time, self.order)
+        self.now = now
+        self.log_time = max(self.log_time, now)
+
+    def rollback(self) -> None:
+        """Undo everything since ``begin``: jobs, settings, order and time."""
+        for old, new in reversed(self._journal):
+            self._index(new, old)
+        for key, setting, rev in reversed(self._settings_journal):
+            self._set(key, setting, rev)
+        self._journal.clear()
+        self._settings_journal.clear()
+        self.now, self.log_time, self.order = self._before
+
+    def tenant(self, name: str) -> TenantTable:
+        """The tenant of this name, made when it is new."""
+        table = self.tenants.get(name)
+        if table is None:
+            table = self.tenants[name] = TenantTable()
+        return table
+
+    def find(self, tenant: str, job_id: str) -> Job | None:
+        """The job, unless there is none of that id or it is another tenant's."""
+        table = self.tenants.get(tenant)
+        return None if table is None else table.jobs.get(job_id)
+
+    def queue(self, tenant: str, name: str) -> QueueTable | None:
+        """The queue, if there is anything to say of it."""
+        table = self.tenants.get(tenant)
+        return None if table is None else table.queues.get(name)
+
+    def queue_settings(self, tenant: str, queue: str) -> QueueSettings:
+        """How the queue behaves."""
+        table = self.queue(tenant, queue)
+        return DEFAULTS if table is None else table.settings
+
+    def next_order(self) -> int:
+        """The next place in the order of entering a line."""
+        self.order += 1
+        return self.order
+
+    def put(self, old: Job | None, new: Job | None) -> None:
+        """Replace one value of a job by the next; None stands for absent."""
+        self._journal.append((old, new))
+        self._index(old, new)
+
+    def gone(self) -> Iterator[Job]:
+        """The jobs that left the tables since ``begin``."""
+        return (old for old, new in self._journal if new is None and old is not None)
+
+    def tidy(self, tenant: str, queue: str) -> None:
+        """Forget what is empty of a queue."""
+        table = self.tenant(tenant)
+        if table.queue(queue).tidy():
+            del table.queues[queue]
+
+    def put_setting(self, key: tuple[str, SettingKind, str], setting: Setting | None, rev: int) -> None:
+        """Replace a setting, or forget it; ``rev`` goes on either way."""
+        self._settings_journal.append((key, self.settings.get(key), self.setting_revs.get(key, 0)))
+        self._set(key, setting, rev)
+
+    def _index(self, old: Job | None, new: Job | None) -> None:
+        job = new if new is not None else old
+        assert job is not None
+        tenant = self.tenant(job.tenant)
+        queue = tenant.queue(job.queue)
+        if new is None:
+            del tenant.jobs[job.id]
+        else:
+            tenant.jobs[job.id] = new
+        if old is not None:
+            _leave(tenant, queue, old)
+        if new is not None:
+            _enter(tenant, queue, new)
+        if old is None or new is None:
+            _known(tenant, job, here=new is not None)
+        _called(tenant, old, new)
+
+    def _set(self, key: tuple[str, SettingKind, str], setting: Setting | None, rev: int) -> None:
+        tenant, kind, name = key
+        self.setting_revs[key] = rev
+        if setting is None:
+            self.settings.pop(key, None)
+        else:
+            self.settings[key] = setting
+        if kind is SettingKind.QUEUE:
+            self.tenant(tenant).queue(name).settings = DEFAULTS if setting is None else queue_settings(setting.value)
+
+
+def _leave(tenant: TenantTable, queue: QueueTable, job: Job) -> None:
+    queue.counts[job.state] -= 1
+    if job.state is State.QUEUED:
+        queue.lines[job.kind].leave(job, tenant.jobs)
+        if job.deadline_at is not None:
+            tenant.deadlines.leave(tenant.jobs)
+    elif job.state is not State.LEASED:
+        queue.finished[job.state, job.idempotency_key is not None].leave(tenant.jobs)
+
+
+def _enter(tenant: TenantTable, queue: QueueTable, job: Job) -> None:
+    queue.counts[job.state] += 1
+    if job.state is State.QUEUED:
+        line = queue.lines.get(job.kind)
+        if line is None:
+            line = queue.lines[job.kind] = Line()
+        line.enter(job)
+        if job.deadline_at is not None:
+            tenant.deadlines.enter(job.deadline_at, job)
+    elif job.state is not State.LEASED:
+        key = job.state, job.idempotency_key is not None
+        shelf = queue.finished.get(key)
+        if shelf is None:
+            shelf = queue.finished[key] = Shelf()
+        shelf.enter(job)
+
+
+def _known(tenant: TenantTable, job: Job, *, here: bool) -> None:
+    """Keep the indexes of a job's own names: its id and its idempotency key."""
+    ids = tenant.ids
+    if here:
+        if not ids or job.id > ids[-1]:
+            ids.append(job.id)
+        elif ids[bisect_left(ids, job.id)] != job.id:
+            insort(ids, job.id)
+        if job.idempotency_key is not None:
+            tenant.keys[job.idempotency_key] = job.id
+    else:
+        if job.idempotency_key is not None and tenant.keys.get(job.idempotency_key) == job.id:
+            del tenant.keys[job.idempotency_key]
+        if len(ids) > 2 * len(tenant.jobs) + _STALE_IDS:
+            tenant.ids = [job_id for job_id in ids if job_id in tenant.jobs]
+
+
+def _called(tenant: TenantTable, old: Job | None, new: Job | None) -> None:
+    """Keep the index from a lease call to the jobs it took last."""
+    before = None if old is None else old.call
+    after = None if new is None else new.call
+    if before == after:
+        return
+    if before is not None and old is not None:
+        left = tuple(job_id for job_id in tenant.calls.get(before, ()) if job_id != old.id)
+        if left:
+            tenant.calls[before] = left
+        else:
+            tenant.calls.pop(before, None)
+    if after is not None and new is not None:
+        tenant.calls[after] = (*tenant.calls.get(after, ()), new.id)

@@ -1,0 +1,1 @@
+"""Where jobs live. Every store keeps the promise written in ``port.py``."""

@@ -1,0 +1,45 @@
+"""What a store must do: the port that every store implements and the contract suite tests."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from penstock.domain.commands import Command
+from penstock.domain.events import Record
+from penstock.domain.outcome import Outcome
+from penstock.domain.queries import Answer, Query
+
+
+class Store(Protocol):
+    """Where jobs live."""
+
+    async def open(self) -> None:
+        """Get ready. Raises Unavailable or Corrupt rather than serve from a store that cannot keep its promise."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of what ``open`` took; everything committed is durable already."""
+        ...
+
+    async def commit(self, batch: Sequence[Command]) -> list[Outcome]:
+        """Apply the batch atomically and durably: one outcome per command, in order.
+
+        When this returns, a crash loses nothing. When it raises Unavailable, the batch may or
+        may not have been applied; committing the same commands again adds and loses nothing.
+        """
+        ...
+
+    async def ask(self, query: Query) -> Answer:
+        """Look, at committed state only. Raises NotFound for an unknown job."""
+        ...
+
+    async def overdue(self) -> Sequence[Command]:
+        """What time demands now: commands for leases that have run out and deadlines that have passed."""
+        ...
+
+    async def outlived(self) -> Sequence[Command]:
+        """Commands that purge finished jobs which were kept long enough."""
+        ...
+
+    def listen(self, hear: Callable[[Record], None]) -> None:
+        """Call ``hear`` with every record from now on, once it is durable. Hints: a missed one costs time only."""
+        ...
