@@ -202,6 +202,12 @@ def test_a_python_that_cannot_make_environments_gets_the_package_for_it(ready: M
     assert not ready.calls("-m venv")
 
 
+def test_adding_to_an_environment_takes_no_package_for_making_one(ready: Machine) -> None:
+    ready.setup("run")
+    assert ready.setup("test", NO_ENSUREPIP="1").returncode == 0
+    assert not ready.calls("apt-get")
+
+
 def test_a_user_without_rights_gets_the_wheels_and_the_line_for_the_administrator(bare: Machine) -> None:
     bare.command("id", "#!/bin/sh\necho 1000\n")
     refused = bare.setup("run")
