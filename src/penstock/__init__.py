@@ -4,8 +4,7 @@ from penstock.broker import BrokerOptions
 from penstock.client import Client, Keeper, SyncClient, TypedLease, TypedQueue, connect, connect_sync
 from penstock.domain.backoff import Backoff, Policy
 from penstock.domain.events import Entry
-from penstock.domain.job import Ended, Job, Lease, NewJob, Output, Reason, State, Usage
-from penstock.domain.outcome import Holding
+from penstock.domain.job import Ended, Holding, Job, Lease, NewJob, Output, Reason, State, Usage
 from penstock.domain.queries import Attempt, QueueStats, Snapshot
 from penstock.domain.settings import QueueSettings
 from penstock.errors import (

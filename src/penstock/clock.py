@@ -61,8 +61,10 @@ class SystemClock:
 
     def job_id(self) -> str:
         """Put milliseconds first, then a counter within the millisecond, then chance (RFC 9562, method 1)."""
-        stamp = (time.time_ns() // 1_000_000) << 12
-        self._last = stamp = stamp if stamp > self._last else self._last + 1
+        stamp = time.time_ns() // 1_000_000 << 12
+        if stamp <= self._last:
+            stamp = self._last + 1
+        self._last = stamp
         return uuid7(stamp >> 12, stamp & 0xFFF, random.getrandbits(62))
 
     def secret(self) -> str:
@@ -72,8 +74,10 @@ class SystemClock:
 
 def uuid7(milliseconds: int, counter: int, chance: int) -> str:
     """A UUIDv7 of 48 bits of time, 12 bits of counter and 62 bits of chance."""
-    digits = f"{milliseconds << 80 | 7 << 76 | counter << 64 | 2 << 62 | chance:032x}"
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+    return (
+        f"{milliseconds >> 16:08x}-{milliseconds & 0xFFFF:04x}-7{counter:03x}-"
+        f"{0x8000 | chance >> 48:04x}-{chance & 0xFFFF_FFFF_FFFF:012x}"
+    )
 
 
 async def pause(clock: Clock, seconds: float) -> None:

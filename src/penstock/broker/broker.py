@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Hashable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Hashable, Iterator, Sequence
 from types import TracebackType
 from typing import Final, Self
 
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from penstock.broker.bell import Bell
 from penstock.broker.commits import GroupCommit
 from penstock.clock import Clock, pause
-from penstock.domain.check import check
+from penstock.domain.check import check, check_query
 from penstock.domain.commands import Command, LeaseJobs, SettingKind, Sweep
 from penstock.domain.events import (
     AnyEvent,
@@ -77,18 +77,19 @@ class Broker:
         await asyncio.gather(committer, *timers, return_exceptions=True)
         await self._store.close()
 
-    async def submit(self, command: Command) -> Result:
+    def submit(self, command: Command) -> Awaitable[Result]:
         """Change something; answered when it is durable. Raises the refusal if it is refused."""
         check(command)
-        if isinstance(command, LeaseJobs) and command.wait_s > 0:
-            return await self._lease(command)
-        if isinstance(command, Sweep):
-            return Count(await self._expire())
-        return await self._commits.submit(command)
+        match command:
+            case LeaseJobs() if command.wait_s > 0:
+                return self._lease(command)
+            case Sweep():
+                return self._expire_now()
+        return self._commits.submit(command)
 
     async def ask(self, query: Query) -> Answer:
         """Look at committed state."""
-        check(query)
+        check_query(query)
         if isinstance(query, Get) and query.wait_s > 0:
             return await self._finished(query)
         return await self._store.ask(query)
@@ -130,6 +131,9 @@ class Broker:
         while True:
             await pause(self._clock, self._options.sweep_s)
             await self._expire()
+
+    async def _expire_now(self) -> Count:
+        return Count(await self._expire())
 
     async def _expire(self) -> int:
         return await self._submit_all(await self._store.overdue())

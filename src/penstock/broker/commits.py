@@ -3,7 +3,7 @@
 import asyncio
 
 from penstock.domain.commands import Command
-from penstock.domain.outcome import Outcome, Result
+from penstock.domain.outcome import Result
 from penstock.errors import Busy, PenstockError, Unavailable
 from penstock.stores.port import Store
 
@@ -18,16 +18,17 @@ class GroupCommit:
         self._arrived = asyncio.Event()
         self._closed: PenstockError | None = None
 
-    async def submit(self, command: Command) -> Result:
-        """Have the command committed with whatever else is waiting; raises its refusal."""
+    def submit(self, command: Command) -> "asyncio.Future[Result]":
+        """Have the command committed with whatever else is waiting; the future gives its outcome or raises its refusal."""
         if self._closed is not None:
             raise self._closed
         if len(self._waiting) >= self._most_waiting:
             raise Busy("too many commands are waiting", retry_after_s=0.1, waiting=len(self._waiting))
-        reply: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        reply: asyncio.Future[Result] = asyncio.Future()
+        if not self._waiting:
+            self._arrived.set()
         self._waiting.append((command, reply))
-        self._arrived.set()
-        return await reply
+        return reply
 
     async def run(self) -> None:
         """Commit until closed. Whoever still waits when this ends for another reason is told, not left hanging."""
@@ -42,7 +43,7 @@ class GroupCommit:
             if self._closed is None:
                 self._closed = Unavailable("the broker has stopped")
             for _, reply in self._waiting:
-                _answer(reply, Unavailable("the broker stopped before this command was committed"))
+                _fail(reply, Unavailable("the broker stopped before this command was committed"))
 
     def close(self) -> None:
         """Take no more commands; those waiting are still committed."""
@@ -55,18 +56,18 @@ class GroupCommit:
         except BaseException as error:
             told = error if isinstance(error, PenstockError) else Unavailable("the commit was broken off")
             for _, reply in batch:
-                _answer(reply, told)
+                _fail(reply, told)
             if not isinstance(error, PenstockError):
                 raise
         else:
             for (_, reply), outcome in zip(batch, outcomes, strict=True):
-                _answer(reply, outcome)
+                if not reply.done():
+                    if isinstance(outcome, PenstockError):
+                        reply.set_exception(outcome)
+                    else:
+                        reply.set_result(outcome)
 
 
-def _answer(reply: asyncio.Future[Result], outcome: Outcome) -> None:
-    if reply.done():
-        return
-    if isinstance(outcome, PenstockError):
-        reply.set_exception(outcome)
-    else:
-        reply.set_result(outcome)
+def _fail(reply: asyncio.Future[Result], error: PenstockError) -> None:
+    if not reply.done():
+        reply.set_exception(error)

@@ -34,6 +34,7 @@ from penstock.domain.job import (
     DEFAULT_TENANT,
     JSON,
     Ended,
+    Holding,
     Job,
     JobOptions,
     Lease,
@@ -44,7 +45,7 @@ from penstock.domain.job import (
     Usage,
     encode,
 )
-from penstock.domain.outcome import Accepted, Count, Holding, Holdings, Leases
+from penstock.domain.outcome import Accepted, Count, Holdings, Leases
 from penstock.domain.queries import (
     Attempt,
     Everything,
@@ -89,12 +90,17 @@ class Client:
         """Have a job accepted. To be able to repeat the call yourself, give it an ``id`` or ``idempotency_key``."""
         if options.get("id") is None:
             options["id"] = self._clock.job_id()
-        [job] = await self._enqueue((NewJob(queue, payload, **options),))
-        return job
+        answer = await self._seam.submit(
+            Enqueue(tenant=self._tenant, actor=self._actor, jobs=(NewJob(queue, payload, **options),))
+        )
+        assert isinstance(answer, Accepted)
+        return answer.jobs[0]
 
     async def enqueue_many(self, jobs: Iterable[NewJob]) -> builtins.list[Job]:
         """Have these jobs accepted, all or none; at most 1,000."""
-        return list(await self._enqueue(self._identified(jobs)))
+        answer = await self._seam.submit(Enqueue(tenant=self._tenant, actor=self._actor, jobs=self._identified(jobs)))
+        assert isinstance(answer, Accepted)
+        return list(answer.jobs)
 
     # Workers
 
@@ -125,7 +131,16 @@ class Client:
             )
         )
         assert isinstance(answer, Leases)
-        return [replace(lease, ends_at=sent_at + lease.waited_s + lease_s) for lease in answer.leases]
+        return [
+            Lease(
+                lease.job,
+                lease.token,
+                lease.expires_in_s,
+                lease.waited_s,
+                sent_at + lease.waited_s + lease.expires_in_s,
+            )
+            for lease in answer.leases
+        ]
 
     def keep(self, lease: Lease) -> Keeper:
         """``async with`` this around the work: it extends the lease, and stops the work when the lease is lost."""
@@ -162,7 +177,7 @@ class Client:
             job_id=lease.job.id,
             token=lease.token,
             result=None if result is None else encode(result),
-            then=self._identified(then),
+            then=self._identified(then) if then else (),
             ran_s=ran_s,
             usage=usage,
             output=output,
@@ -394,11 +409,6 @@ class Client:
     def watch(self) -> AsyncIterator[Entry]:
         """Every event from now on, as it becomes durable. A hint for eyes and caches; the history is the truth."""
         return self._seam.watch(self._tenant)
-
-    async def _enqueue(self, jobs: tuple[NewJob, ...]) -> tuple[Job, ...]:
-        answer = await self._seam.submit(Enqueue(tenant=self._tenant, actor=self._actor, jobs=jobs))
-        assert isinstance(answer, Accepted)
-        return answer.jobs
 
     def _identified(self, jobs: Iterable[NewJob]) -> tuple[NewJob, ...]:
         return tuple(replace(new, id=self._clock.job_id()) if new.id is None else new for new in jobs)

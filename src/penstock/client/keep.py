@@ -5,8 +5,7 @@ from types import TracebackType
 from typing import Final, Protocol, Self
 
 from penstock.clock import Clock, pause
-from penstock.domain.job import Lease, State
-from penstock.domain.outcome import Holding
+from penstock.domain.job import Holding, Lease, State
 from penstock.errors import LeaseLost, PenstockError
 
 _MARGIN_S: Final = 1.0

@@ -1,6 +1,6 @@
 """The one way in: whatever serves jobs, here or elsewhere, has these three methods."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from typing import Protocol
 
 from penstock.domain.commands import Command
@@ -12,7 +12,7 @@ from penstock.domain.queries import Answer, Query
 class Seam(Protocol):
     """What a client talks to: the broker in this process, or one behind HTTP or gRPC."""
 
-    async def submit(self, command: Command) -> Result:
+    def submit(self, command: Command) -> Awaitable[Result]:
         """Change something. Answered when durable; raises the refusal, or Unavailable: send the same again."""
         ...
 

@@ -31,7 +31,7 @@ from penstock.domain.tables import Tables
 
 def apply(tables: Tables, event: AnyEvent) -> None:
     """Let the event happen, at the time of the record it belongs to."""
-    _CHANGES[type(event)](tables, event)
+    CHANGES[type(event)](tables, event)
 
 
 def enqueued(tables: Tables, event: Enqueued) -> None:
@@ -42,7 +42,7 @@ def enqueued(tables: Tables, event: Enqueued) -> None:
 
 def leased(tables: Tables, event: Leased) -> None:
     """A worker has it."""
-    job = _job(tables, event.tenant, event.id)
+    job = tables.tenants[event.tenant].jobs[event.id]
     now = tables.now
     tables.put(
         job,
@@ -64,7 +64,7 @@ def leased(tables: Tables, event: Leased) -> None:
 
 def extended(tables: Tables, event: Extended) -> None:
     """Its holder is alive."""
-    job = _job(tables, event.tenant, event.id)
+    job = tables.tenants[event.tenant].jobs[event.id]
     assert job.lease is not None
     hold = replace(job.lease, beats=event.beats)
     progress = job.progress if event.progress is None else event.progress
@@ -74,17 +74,31 @@ def extended(tables: Tables, event: Extended) -> None:
 
 def succeeded(tables: Tables, event: Succeeded) -> None:
     """It is finished, and well."""
-    job = _job(tables, event.tenant, event.id)
-    ending = _ending(job, event, Verb.ACK, State.SUCCEEDED)
+    job = tables.tenants[event.tenant].jobs[event.id]
+    assert job.lease is not None
+    now = tables.now
+    tables.order += 1
+    answer = Ended(job.id, State.SUCCEEDED, event.rev, job.attempt)
     tables.put(
         job,
-        _finished(tables, job, event.rev, state=State.SUCCEEDED, ending=ending, result_bytes=event.result, reason=None),
+        replace(
+            job,
+            order=tables.order,
+            updated_at=now,
+            state=State.SUCCEEDED,
+            rev=event.rev,
+            lease=None,
+            ending=Ending(job.lease.call, job.lease.index, Verb.ACK, answer),
+            finished_at=now,
+            reason=None,
+            result_bytes=event.result,
+        ),
     )
 
 
 def failed(tables: Tables, event: Failed) -> None:
     """The attempt is over; the next one waits for its time."""
-    job = _job(tables, event.tenant, event.id)
+    job = tables.tenants[event.tenant].jobs[event.id]
     ending = _ending(job, event, event.verb, State.QUEUED, reason=event.reason, run_at=event.run_at)
     tables.put(
         job,
@@ -105,7 +119,7 @@ def failed(tables: Tables, event: Failed) -> None:
 
 def died(tables: Tables, event: Died) -> None:
     """It is finished: no attempt is left, or none would help."""
-    job = _job(tables, event.tenant, event.id)
+    job = tables.tenants[event.tenant].jobs[event.id]
     ending = job.ending if event.verb is None else _ending(job, event, event.verb, State.DEAD, reason=event.reason)
     tables.put(
         job,
@@ -126,7 +140,7 @@ def died(tables: Tables, event: Died) -> None:
 
 def released(tables: Tables, event: Released) -> None:
     """It is back in line, as if the attempt had not been, unless it is charged."""
-    job = _job(tables, event.tenant, event.id)
+    job = tables.tenants[event.tenant].jobs[event.id]
     attempt = job.attempt if event.charged else job.attempt - 1
     ending = _ending(job, event, Verb.RELEASE, State.QUEUED, attempt=attempt, run_at=event.run_at)
     tables.put(
@@ -146,14 +160,14 @@ def released(tables: Tables, event: Released) -> None:
 
 def cancelled(tables: Tables, event: Cancelled) -> None:
     """It is finished: somebody said so."""
-    job = _job(tables, event.tenant, event.id)
+    job = tables.tenants[event.tenant].jobs[event.id]
     ending = _ending(job, event, Verb.CANCEL, State.CANCELLED) if event.held else job.ending
     tables.put(job, _finished(tables, job, event.rev, state=State.CANCELLED, reason=None, ending=ending))
 
 
 def requeued(tables: Tables, event: Requeued) -> None:
     """It lives again: attempts from the start, lease numbers go on."""
-    job = _job(tables, event.tenant, event.id)
+    job = tables.tenants[event.tenant].jobs[event.id]
     changes: dict[str, Any] = {}
     if event.payload is not None:
         original = job.fingerprint or fingerprint.of_job(job.queue, job.kind, job.payload_bytes)
@@ -186,7 +200,7 @@ def requeued(tables: Tables, event: Requeued) -> None:
 
 def updated(tables: Tables, event: Updated) -> None:
     """It stands elsewhere in line."""
-    job = _job(tables, event.tenant, event.id)
+    job = tables.tenants[event.tenant].jobs[event.id]
     changes = {"priority": event.priority, "max_attempts": event.max_attempts}
     if event.run_at == job.run_at:
         # Its time is as before, so is its place within the priority.
@@ -201,7 +215,7 @@ def purged(tables: Tables, event: Purged) -> None:
     if event.finished_by is None or event.queue is None or event.state is None:
         gone = [tenant.jobs[job_id] for job_id in event.job_ids]
     else:
-        gone = tenant.queue(event.queue).finished[event.state, event.keyed].until(event.finished_by, tenant.jobs)
+        gone = tenant.queue(event.queue).finished[event.state, event.keyed].until(event.finished_by)
     for job in gone:
         tables.put(job, None)
     for name in {job.queue for job in gone}:
@@ -222,21 +236,16 @@ def setting_deleted(tables: Tables, event: SettingDeleted) -> None:
     tables.put_setting((event.tenant, event.kind, event.name), None, event.rev)
 
 
-def _job(tables: Tables, tenant: str, job_id: str) -> Job:
-    job = tables.find(tenant, job_id)
-    assert job is not None
-    return job
-
-
 def _queued(tables: Tables, job: Job, rev: int, *, run_at: datetime | None, **changes: Any) -> Job:
     """The job back in line: at its time if it has one, else at the end of those that are ready now."""
+    tables.order += 1
     return replace(
         job,
         state=State.QUEUED,
         rev=rev,
         run_at=run_at,
         ready_at=run_at or tables.log_time,
-        order=tables.next_order(),
+        order=tables.order,
         updated_at=tables.now,
         **changes,
     )
@@ -244,7 +253,8 @@ def _queued(tables: Tables, job: Job, rev: int, *, run_at: datetime | None, **ch
 
 def _finished(tables: Tables, job: Job, rev: int, **changes: Any) -> Job:
     now = tables.now
-    return replace(job, rev=rev, lease=None, finished_at=now, updated_at=now, order=tables.next_order(), **changes)
+    tables.order += 1
+    return replace(job, rev=rev, lease=None, finished_at=now, updated_at=now, order=tables.order, **changes)
 
 
 def _ending(
@@ -263,7 +273,7 @@ def _ending(
     return Ending(job.lease.call, job.lease.index, verb, answer)
 
 
-_CHANGES: Final[dict[type[AnyEvent], Callable[[Tables, Any], None]]] = {
+CHANGES: Final[dict[type[AnyEvent], Callable[[Tables, Any], None]]] = {
     Enqueued: enqueued,
     Leased: leased,
     Extended: extended,

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from penstock.domain.apply import apply
-from penstock.domain.commands import TURNS, Command
-from penstock.domain.decide import decide
+from penstock.domain.apply import CHANGES
+from penstock.domain.commands import Command
+from penstock.domain.decide import DECISIONS
 from penstock.domain.events import AnyEvent
-from penstock.domain.outcome import Outcome, outcome
+from penstock.domain.outcome import ANSWERS, Outcome
 from penstock.domain.tables import Tables
 from penstock.errors import PenstockError
 
@@ -15,25 +15,18 @@ def run(tables: Tables, batch: Sequence[Command]) -> tuple[list[Outcome], list[A
     """Decide and apply the commands in the order of their verbs; a refused one never affects its neighbours."""
     outcomes: list[Outcome] = [None] * len(batch)
     events: list[AnyEvent] = []
-    for place in in_turn(batch):
+    # Stable: within a verb the commands keep the order they came in (rule 19).
+    for place in sorted(range(len(batch)), key=[command.turn for command in batch].__getitem__):
         command = batch[place]
-        mark = len(events)
+        verb = type(command)
+        made: list[AnyEvent] = []
         try:
-            for event in decide(tables, command):
-                apply(tables, event)
-                events.append(event)
+            for event in DECISIONS[verb](tables, command):
+                CHANGES[type(event)](tables, event)
+                made.append(event)
         except PenstockError as refusal:
             outcomes[place] = refusal
         else:
-            outcomes[place] = outcome(tables, command, events[mark:])
+            outcomes[place] = ANSWERS[verb](tables, command, made)
+            events += made
     return outcomes, events
-
-
-def in_turn(batch: Sequence[Command]) -> list[int]:
-    """The places of the commands in the order they are applied: by verb, then as they came (rule 19)."""
-    if len(batch) == 1:
-        return [0]
-    turns: list[list[int]] = [[] for _ in range(TURNS)]
-    for place, command in enumerate(batch):
-        turns[command.turn].append(place)
-    return [place for turn in turns for place in turn]

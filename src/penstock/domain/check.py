@@ -25,7 +25,7 @@ from penstock.domain.commands import (
     Sweep,
     Update,
 )
-from penstock.domain.job import JSON, NewJob, Output, Reason, State, Usage
+from penstock.domain.job import BYTES, JSON, NewJob, Output, Reason, State, Usage
 from penstock.domain.queries import Everything, Get, History, ListJobs, Query, Settings, Stats
 from penstock.domain.settings import check_backoff
 from penstock.errors import Invalid
@@ -43,30 +43,42 @@ WORKER_REASONS: Final = frozenset(
     }
 )
 
+_MOST_TOKEN: Final = 256
 
-def check(call: Command | Query) -> None:
-    """Refuse a call that breaks a limit, with an Invalid that says which."""
-    limits.name("tenant", call.tenant)
-    if isinstance(call, Command):
-        if call.actor is not None:
-            limits.text("actor", call.actor, least=1, most=256)
-        if call.call_id is not None:
-            limits.text("call_id", call.call_id, least=1, most=256)
-    _CHECKS[type(call)](call)
+
+def check(command: Command) -> None:
+    """Refuse a command that breaks a limit, with an Invalid that says which."""
+    try:
+        if not limits.is_name(command.tenant):
+            limits.name("tenant", command.tenant)
+        if command.actor is not None:
+            limits.text("actor", command.actor, least=1, most=256)
+        if command.call_id is not None:
+            limits.text("call_id", command.call_id, least=1, most=256)
+        _COMMANDS[type(command)](command)
+    except TypeError as error:
+        raise Invalid(f"a field is of the wrong type ({error})") from error
+
+
+def check_query(query: Query) -> None:
+    """Refuse a question that breaks a limit."""
+    try:
+        limits.name("tenant", query.tenant)
+        _QUERIES[type(query)](query)
+    except TypeError as error:
+        raise Invalid(f"a field is of the wrong type ({error})") from error
 
 
 def new_job(new: NewJob) -> None:
     """Check one job to be."""
-    limits.name("queue", new.queue)
+    if not limits.is_name(new.queue):
+        limits.name("queue", new.queue)
     if new.kind is not None:
         limits.name("kind", new.kind)
     limits.job_id(new.id)
-    limits.payload(new.payload)
-    if new.content_type == JSON:
-        limits.json("payload", new.payload)
-    else:
-        limits.text("content_type", new.content_type, least=1, most=256)
-    limits.whole("priority", new.priority, -limits.MAX_PRIORITY - 1, limits.MAX_PRIORITY)
+    _payload(new.payload, new.content_type)
+    if new.priority or type(new.priority) is not int:
+        limits.whole("priority", new.priority, -limits.MAX_PRIORITY - 1, limits.MAX_PRIORITY)
     if new.headers:
         limits.headers(new.headers)
     if new.idempotency_key is not None:
@@ -75,7 +87,21 @@ def new_job(new: NewJob) -> None:
         limits.whole("max_attempts", new.max_attempts, 1, limits.MAX_ATTEMPTS)
     if new.backoff is not None:
         check_backoff(new.backoff)
-    _when(new)
+    if new.run_at is not None or new.delay_s is not None or new.deadline_s is not None:
+        _when(new)
+
+
+def _payload(payload: bytes, content_type: str) -> None:
+    if len(payload) > limits.MAX_PAYLOAD_BYTES:
+        raise Invalid(
+            "the payload is too large; store the data elsewhere and send where it is",
+            bytes=len(payload),
+            most=limits.MAX_PAYLOAD_BYTES,
+        )
+    if content_type == JSON:
+        limits.json("payload", payload)
+    elif content_type != BYTES:
+        limits.text("content_type", content_type, least=1, most=256)
 
 
 def _when(new: NewJob) -> None:
@@ -93,15 +119,18 @@ def _delay(what: str, value: float | None) -> None:
 
 
 def _enqueue(command: Enqueue) -> None:
-    _some("jobs", command.jobs, limits.MAX_ENQUEUE)
+    if len(command.jobs) != 1:
+        _some("jobs", command.jobs, limits.MAX_ENQUEUE)
     for new in command.jobs:
         new_job(new)
 
 
 def _lease(command: LeaseJobs) -> None:
-    _some("queues", command.queues, limits.MAX_QUEUES)
+    if len(command.queues) != 1:
+        _some("queues", command.queues, limits.MAX_QUEUES)
     for queue in command.queues:
-        limits.name("queue", queue)
+        if not limits.is_name(queue):
+            limits.name("queue", queue)
     if command.kinds is not None:
         _some("kinds", command.kinds, limits.MAX_KINDS)
         for kind in command.kinds:
@@ -109,8 +138,10 @@ def _lease(command: LeaseJobs) -> None:
     limits.request_id(command.request_id)
     limits.whole("limit", command.limit, 1, limits.MAX_LEASES)
     limits.between("lease_s", command.lease_s, 1, limits.MAX_LEASE_S)
-    limits.between("wait_s", command.wait_s, 0, limits.MAX_WAIT_S)
-    limits.text("worker", command.worker, most=256)
+    if command.wait_s:
+        limits.between("wait_s", command.wait_s, 0, limits.MAX_WAIT_S)
+    if command.worker:
+        limits.text("worker", command.worker, most=256)
 
 
 def _heartbeat(command: Heartbeat) -> None:
@@ -131,11 +162,12 @@ def _ack(command: Ack) -> None:
                 most=limits.MAX_RESULT_BYTES,
             )
         limits.json("result", command.result)
-    if len(command.then) > limits.MAX_ENQUEUE:
-        raise Invalid("too many follow-up jobs", jobs=len(command.then), most=limits.MAX_ENQUEUE)
-    for new in command.then:
-        new_job(new)
-    _measured(command.ran_s, command.usage, command.output)
+    if command.then:
+        _some("follow-up jobs", command.then, limits.MAX_ENQUEUE)
+        for new in command.then:
+            new_job(new)
+    if command.ran_s is not None or command.usage is not None or command.output is not None:
+        _measured(command.ran_s, command.usage, command.output)
 
 
 def _nack(command: Nack) -> None:
@@ -170,7 +202,8 @@ def _measured(ran_s: float | None, usage: Usage | None, output: Output | None) -
 
 def _held(job_id: str, token: str) -> None:
     limits.job_id(job_id)
-    limits.text("token", token, least=1, most=256)
+    if not 1 <= len(token) <= _MOST_TOKEN:
+        raise Invalid("a token is what a lease gave, unchanged")
 
 
 def _life(command: Cancel | Requeue | Update) -> None:
@@ -182,11 +215,9 @@ def _requeue(command: Requeue) -> None:
     _life(command)
     _delay("delay_s", command.delay_s)
     if command.payload is not None:
-        limits.payload(command.payload)
-        if command.content_type in {None, JSON}:
-            limits.json("payload", command.payload)
-    if command.content_type is not None:
-        limits.text("content_type", command.content_type, least=1, most=256)
+        _payload(command.payload, command.content_type or BYTES)
+    elif command.content_type is not None:
+        raise Invalid("a content type changes with the payload only: give both", content_type=command.content_type)
 
 
 def _update(command: Update) -> None:
@@ -208,7 +239,7 @@ def _purge(command: Purge) -> None:
             limits.job_id(job_id)
         return
     limits.time("finished_by", command.finished_by)
-    limits.name("queue", command.queue)
+    limits.name("queue", command.queue or "")
     if command.job_ids or not isinstance(command.state, State) or not command.state.finished:
         raise Invalid("purge either job ids, or one queue's jobs of one finished state", state=command.state)
 
@@ -265,7 +296,7 @@ def _some(what: str, items: tuple[object, ...], most: int) -> None:
         raise Invalid(f"{what} must be 1 to {most} in one call", **{what: len(items)})
 
 
-_CHECKS: Final[dict[type[Command | Query], Callable[[Any], None]]] = {
+_COMMANDS: Final[dict[type[Command], Callable[[Any], None]]] = {
     Heartbeat: _heartbeat,
     Ack: _ack,
     Nack: _nack,
@@ -281,6 +312,8 @@ _CHECKS: Final[dict[type[Command | Query], Callable[[Any], None]]] = {
     DeleteSetting: _setting,
     Enqueue: _enqueue,
     LeaseJobs: _lease,
+}
+_QUERIES: Final[dict[type[Query], Callable[[Any], None]]] = {
     Get: _get,
     ListJobs: _list,
     Stats: _queue,

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from msgspec import Struct
 
@@ -209,5 +209,3 @@ AnyCommand = (
     | Enqueue
     | LeaseJobs
 )
-
-TURNS: Final = 12

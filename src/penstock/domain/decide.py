@@ -43,7 +43,7 @@ from penstock.domain.events import (
     Succeeded,
     Updated,
 )
-from penstock.domain.job import Job, Reason, State, Verb
+from penstock.domain.job import Holding, Job, Reason, State, Verb
 from penstock.domain.settings import Results, merged, queue_settings
 from penstock.domain.tables import Tables, TenantTable
 from penstock.errors import Conflict, LeaseLost, NotFound
@@ -53,32 +53,38 @@ Events = Iterable[AnyEvent]
 
 def decide(tables: Tables, command: Command) -> Events:
     """The events this command leads to; none if it is a repeat or there is nothing to do."""
-    return _DECISIONS[type(command)](tables, command)
+    return DECISIONS[type(command)](tables, command)
 
 
 def heartbeat(tables: Tables, command: Heartbeat) -> Iterator[AnyEvent]:
     """Extend each lease that is still held; the others are answered, not refused."""
     for beat in command.beats:
         job = tables.find(command.tenant, beat.job_id)
-        if job is not None and holds(job, beat.token):
+        if job is not None and job.lease is not None and holding(job, beat.token) is Holding.HELD:
             changed = beat.progress is not None and beat.progress != job.progress
             yield Extended(
-                **_attempt(job, command, rev=job.rev + changed),
-                beats=job.lease.beats + 1 if job.lease else 0,
-                progress=beat.progress,
+                **_attempt(job, command, rev=job.rev + changed), beats=job.lease.beats + 1, progress=beat.progress
             )
 
 
 def ack(tables: Tables, command: Ack) -> Events:
     """The attempt worked: the job is finished, and its follow-ups are enqueued with it."""
-    job = tables.find(command.tenant, command.job_id)
-    if job is not None and ended_by(job, command.token, Verb.ACK):
+    job = held(tables, command, Verb.ACK)
+    if job is None:
         return ()
-    job = held(job, command)
     result = command.result
     kept = None if tables.queue_settings(job.tenant, job.queue).results is Results.DISCARD else result
     succeeded = Succeeded(
-        **_attempt(job, command),
+        tenant=job.tenant,
+        actor=command.actor,
+        call_id=command.call_id,
+        id=job.id,
+        queue=job.queue,
+        kind=job.kind,
+        rev=job.rev + 1,
+        attempt=job.attempt,
+        lease_no=job.lease_no,
+        worker=job.worker,
         result=kept,
         result_size=0 if result is None else len(result),
         ran_s=command.ran_s,
@@ -90,10 +96,9 @@ def ack(tables: Tables, command: Ack) -> Events:
 
 def nack(tables: Tables, command: Nack) -> Events:
     """The attempt failed: queue the next one, or declare the job dead after the last."""
-    job = tables.find(command.tenant, command.job_id)
-    if job is not None and ended_by(job, command.token, Verb.NACK):
+    job = held(tables, command, Verb.NACK)
+    if job is None:
         return ()
-    job = held(job, command)
     told: dict[str, Any] = {
         "error": command.error or None,
         "error_fp": fingerprint.of_error(command.error) if command.error else None,
@@ -152,10 +157,9 @@ def _failed(
 
 def release(tables: Tables, command: Release) -> Events:
     """Give the job back without charging the attempt, unless that has happened too often."""
-    job = tables.find(command.tenant, command.job_id)
-    if job is not None and ended_by(job, command.token, Verb.RELEASE):
+    job = held(tables, command, Verb.RELEASE)
+    if job is None:
         return ()
-    job = held(job, command)
     charged = job.releases >= limits.FREE_RELEASES
     if job.deadline_at is not None and job.deadline_at <= tables.now:
         return (Died(**_attempt(job, command), reason=Reason.DEADLINE, verb=Verb.RELEASE, ran_s=command.ran_s),)
@@ -260,10 +264,9 @@ def _outlived(tables: Tables, command: Purge) -> Events:
     shelf = None if queue is None else queue.finished.get((command.state, command.keyed))
     if shelf is None:
         return ()
-    jobs = tables.tenants[command.tenant].jobs
     kept_s = limits.KEY_KEPT_S if command.keyed else limits.REPEAT_S
     latest = min(command.finished_by, tables.now - timedelta(seconds=kept_s))
-    slice_ = shelf.until(latest, jobs, most=limits.PURGE_SLICE)
+    slice_ = shelf.until(latest, most=limits.PURGE_SLICE)
     if not slice_:
         return ()
     bound = slice_[-1].finished_at
@@ -274,7 +277,7 @@ def _outlived(tables: Tables, command: Purge) -> Events:
         state=command.state,
         keyed=command.keyed,
         finished_by=bound,
-        count=len(shelf.until(bound, jobs)),
+        count=len(shelf.until(bound)),
     )
     return (event,)
 
@@ -342,7 +345,7 @@ def first(tenant: TenantTable, name: str, kinds: tuple[str, ...] | None, now: da
     best: Job | None = None
     for kind in lines if kinds is None else kinds:
         line = lines.get(kind)
-        job = None if line is None else line.head(now, tenant.jobs)
+        job = None if line is None else line.head(now)
         if job is not None and (best is None or _place(job) < _place(best)):
             best = job
     return best
@@ -360,31 +363,37 @@ def found(tables: Tables, tenant: str, job_id: str) -> Job:
     return job
 
 
-def holds(job: Job, token: str) -> bool:
-    """Whether the token is the job's present lease. No clock is asked: good until an expiry was committed."""
-    if job.lease is None:
-        return False
-    return (job.lease.call, job.lease.index) == fingerprint.token_parts(token)
+def held(tables: Tables, command: Ack | Nack | Release, verb: Verb) -> Job | None:
+    """The job that the command's token holds; None if this very command ended the attempt already.
 
-
-def held(job: Job | None, command: Ack | Nack | Release) -> Job:
-    """The job, if the command's token holds it; otherwise LeaseLost, the same for unknown and foreign jobs."""
+    No clock is asked: a token is good until an expiry was committed. Any other token, and any unknown or foreign
+    job, is LeaseLost, and they all look the same.
+    """
+    job = tables.find(command.tenant, command.job_id)
     if job is not None:
-        if holds(job, command.token):
+        token = fingerprint.token_parts(command.token)
+        lease, ending = job.lease, job.ending
+        if lease is not None and (lease.call, lease.index) == token:
             return job
-        if ended_by(job, command.token, Verb.CANCEL):
-            raise LeaseLost(
-                "the job was cancelled while it ran: stop working on it", job_id=job.id, state=State.CANCELLED
-            )
+        if ending is not None and (ending.call, ending.index) == token:
+            if ending.verb is verb:
+                return None
+            if ending.verb is Verb.CANCEL:
+                raise LeaseLost(
+                    "the job was cancelled while it ran: stop working on it", job_id=job.id, state=State.CANCELLED
+                )
     raise LeaseLost("this token does not hold the job: stop working on it", job_id=command.job_id)
 
 
-def ended_by(job: Job, token: str, verb: Verb) -> bool:
-    """Whether the last attempt ended by this very token and verb."""
-    ending = job.ending
-    if ending is None or ending.verb is not verb:
-        return False
-    return (ending.call, ending.index) == fingerprint.token_parts(token)
+def holding(job: Job | None, token: str) -> Holding:
+    """What the token is to the job now: what a heartbeat with it is answered."""
+    if job is not None:
+        parts = fingerprint.token_parts(token)
+        if job.lease is not None and (job.lease.call, job.lease.index) == parts:
+            return Holding.HELD
+        if job.ending is not None and job.ending.verb is Verb.CANCEL and (job.ending.call, job.ending.index) == parts:
+            return Holding.CANCELLED
+    return Holding.LOST
 
 
 def same_life(job: Job, requeues: int) -> None:
@@ -425,7 +434,7 @@ def _attempt(job: Job, command: Command, *, rev: int = 0) -> dict[str, Any]:
     }
 
 
-_DECISIONS: Final[dict[type[Command], Callable[[Tables, Any], Events]]] = {
+DECISIONS: Final[dict[type[Command], Callable[[Tables, Any], Events]]] = {
     Heartbeat: heartbeat,
     Ack: ack,
     Nack: nack,

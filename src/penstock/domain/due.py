@@ -1,8 +1,9 @@
 """What time demands: commands for deadlines that have passed, leases that have run out, jobs that were kept long enough."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from itertools import takewhile
+from typing import Final
 
 from penstock.domain.commands import Expire, Lapse, Purge
 from penstock.domain.events import AnyEvent, Cancelled, Died, Extended, Failed, Leased, Released, Succeeded
@@ -11,15 +12,7 @@ from penstock.domain.limits import KEY_KEPT_S
 from penstock.domain.settings import retained_s
 from penstock.domain.tables import Tables
 
-ACTOR = "penstock"
-
-
-class _Watched(NamedTuple):
-    ends_at: float
-    tenant: str
-    job_id: str
-    lease_no: int
-    beats: int
+ACTOR: Final = "penstock"
 
 
 class LeaseWatch:
@@ -30,56 +23,50 @@ class LeaseWatch:
     """
 
     def __init__(self) -> None:
-        self._by_length: dict[float, dict[tuple[str, str], _Watched]] = {}
+        # By length, then by (tenant, job id): when it ends, its lease_no and its beats.
+        self._by_length: dict[float, dict[tuple[str, str], tuple[float, int, int]]] = {}
         self._lengths: dict[tuple[str, str], float] = {}
 
     def hear(self, events: Iterable[AnyEvent], elapsed: float) -> None:
         """Take note of durable events, known since this moment."""
         for event in events:
-            if isinstance(event, Leased):
-                self._watch(event, elapsed, event.lease_s, beats=0)
-            elif isinstance(event, Extended):
-                length = self._lengths.get((event.tenant, event.id))
-                if length is not None:
-                    self._watch(event, elapsed, length, beats=event.beats)
-            elif isinstance(event, Succeeded | Failed | Died | Released | Cancelled):
-                self._forget((event.tenant, event.id))
+            match event:
+                case Leased():
+                    self._watch((event.tenant, event.id), event.lease_s, (elapsed + event.lease_s, event.lease_no, 0))
+                case Succeeded() | Failed() | Died() | Released() | Cancelled():
+                    self._forget((event.tenant, event.id))
+                case Extended():
+                    self._extend(event, elapsed)
+                case _:
+                    pass
 
     def expired(self, elapsed: float) -> list[Expire]:
         """A command for every lease whose length has passed without a sign of life."""
+        self._by_length = {length: line for length, line in self._by_length.items() if line}
         return [
-            Expire(
-                tenant=watched.tenant,
-                actor=ACTOR,
-                job_id=watched.job_id,
-                lease_no=watched.lease_no,
-                beats=watched.beats,
-            )
+            Expire(tenant=tenant, actor=ACTOR, job_id=job_id, lease_no=lease_no, beats=beats)
             for line in self._by_length.values()
-            for watched in _ended(line.values(), elapsed)
+            for (tenant, job_id), (_, lease_no, beats) in takewhile(lambda item: item[1][0] <= elapsed, line.items())
         ]
 
-    def _watch(self, event: Leased | Extended, elapsed: float, length: float, *, beats: int) -> None:
+    def _extend(self, event: Extended, elapsed: float) -> None:
         key = (event.tenant, event.id)
-        self._forget(key)
-        self._lengths[key] = length
-        line = self._by_length.setdefault(length, {})
-        line[key] = _Watched(elapsed + length, event.tenant, event.id, event.lease_no, beats)
+        length = self._forget(key)
+        if length is not None:
+            self._watch(key, length, (elapsed + length, event.lease_no, event.beats))
 
-    def _forget(self, key: tuple[str, str]) -> None:
+    def _forget(self, key: tuple[str, str]) -> float | None:
         length = self._lengths.pop(key, None)
         if length is not None:
-            line = self._by_length[length]
-            del line[key]
-            if not line:
-                del self._by_length[length]
+            del self._by_length[length][key]
+        return length
 
-
-def _ended(line: Iterable[_Watched], elapsed: float) -> Iterator[_Watched]:
-    for watched in line:
-        if watched.ends_at > elapsed:
-            return
-        yield watched
+    def _watch(self, key: tuple[str, str], length: float, watched: tuple[float, int, int]) -> None:
+        self._lengths[key] = length
+        line = self._by_length.get(length)
+        if line is None:
+            line = self._by_length[length] = {}
+        line[key] = watched
 
 
 def lapsed(tables: Tables, now: datetime) -> list[Lapse]:
@@ -87,7 +74,7 @@ def lapsed(tables: Tables, now: datetime) -> list[Lapse]:
     return [
         Lapse(tenant=name, actor=ACTOR, job_id=job.id)
         for name, tenant in tables.tenants.items()
-        for job in tenant.deadlines.early(now, tenant.jobs)
+        for job in tenant.deadlines.until(now)
     ]
 
 

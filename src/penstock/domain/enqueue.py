@@ -2,44 +2,37 @@
 
 from collections import Counter
 from datetime import timedelta
-from typing import NamedTuple
 
 from penstock.domain import fingerprint, limits
 from penstock.domain.commands import Ack, Enqueue
 from penstock.domain.events import Enqueued
-from penstock.domain.job import Job, NewJob
-from penstock.domain.tables import Tables, TenantTable
+from penstock.domain.job import Job, NewJob, State
+from penstock.domain.tables import QueueTable, Tables, TenantTable
 from penstock.errors import Busy, Conflict
-
-
-class _Wish(NamedTuple):
-    """New jobs with who asks for them, as an enqueue and an ack's follow-ups have in common."""
-
-    tenant: str
-    actor: str | None
-    call_id: str | None
-    parent: str | None
 
 
 def enqueue(tables: Tables, command: Enqueue) -> tuple[Enqueued, ...]:
     """Accept all of these jobs, or none: a refusal of one is a refusal of the call."""
-    wish = _Wish(command.tenant, command.actor, command.call_id, None)
-    if len(command.jobs) == 1:
-        event = _accept(tables, wish, command.jobs[0], tables.order + 1)
-        events: tuple[Enqueued, ...] = () if event is None else (event,)
+    events = _accept_all(tables, command, command.jobs, None)
+    if len(events) == 1:
+        _room(tables.queue(command.tenant, events[0].queue), events[0].queue, 1)
     else:
-        events = _accept_all(tables, wish, command.jobs)
-    if events:
-        _room(tables, command.tenant, events)
+        for name, wanted in Counter(event.queue for event in events).items():
+            _room(tables.queue(command.tenant, name), name, wanted)
     return events
 
 
 def follow_ups(tables: Tables, command: Ack, job: Job) -> tuple[Enqueued, ...]:
     """Accept the follow-up jobs of an ack; depth limits do not hold them up."""
-    return _accept_all(tables, _Wish(command.tenant, command.actor, command.call_id, job.id), command.then)
+    return _accept_all(tables, command, command.then, job.id)
 
 
-def _accept_all(tables: Tables, wish: _Wish, jobs: tuple[NewJob, ...]) -> tuple[Enqueued, ...]:
+def _accept_all(
+    tables: Tables, command: Enqueue | Ack, jobs: tuple[NewJob, ...], parent: str | None
+) -> tuple[Enqueued, ...]:
+    if len(jobs) == 1:
+        event = _accept(tables, command, jobs[0], tables.order + 1, parent)
+        return () if event is None else (event,)
     made: dict[str, Enqueued] = {}
     keys: dict[str, str] = {}
     for new in jobs:
@@ -47,7 +40,7 @@ def _accept_all(tables: Tables, wish: _Wish, jobs: tuple[NewJob, ...]) -> tuple[
         if twin is not None:
             _same(twin.job, new)
             continue
-        event = _accept(tables, wish, new, tables.order + 1 + len(made))
+        event = _accept(tables, command, new, tables.order + 1 + len(made), parent)
         if event is not None:
             made[event.job.id] = event
             if new.idempotency_key is not None:
@@ -55,18 +48,28 @@ def _accept_all(tables: Tables, wish: _Wish, jobs: tuple[NewJob, ...]) -> tuple[
     return tuple(made.values())
 
 
-def _accept(tables: Tables, wish: _Wish, new: NewJob, order: int) -> Enqueued | None:
+def _accept(tables: Tables, command: Enqueue | Ack, new: NewJob, order: int, parent: str | None) -> Enqueued | None:
     """The event that makes the job, or None if there is such a job."""
     assert new.id is not None
-    tenant = tables.tenants.get(wish.tenant)
+    tenant = tables.tenants.get(command.tenant)
     if tenant is not None:
         known = known_job(tenant, new)
         if known is not None:
             _same(known, new)
             return None
-    limits.fresh_id(new.id, tables.now)
-    job = _made(tables, wish.tenant, new, order)
-    return Enqueued(tenant=wish.tenant, actor=wish.actor, call_id=wish.call_id, job=job, parent=wish.parent)
+    limits.fresh_id(new.id, tables.now_s)
+    job = _made(tables, command.tenant, new, order)
+    return Enqueued(
+        tenant=job.tenant,
+        actor=command.actor,
+        call_id=command.call_id,
+        id=job.id,
+        queue=job.queue,
+        kind=job.kind,
+        rev=job.rev,
+        job=job,
+        parent=parent,
+    )
 
 
 def known_job(tenant: TenantTable, new: NewJob) -> Job | None:
@@ -94,36 +97,40 @@ def _same(known: Job, new: NewJob) -> None:
 
 def _made(tables: Tables, tenant: str, new: NewJob, order: int) -> Job:
     now = tables.now
-    settings = tables.queue_settings(tenant, new.queue)
     run_at = new.run_at if new.delay_s is None else now + timedelta(seconds=new.delay_s)
     if run_at is not None and run_at <= now:
         run_at = None
     deadline_at = None if new.deadline_s is None else now + timedelta(seconds=new.deadline_s)
+    max_attempts = new.max_attempts or tables.queue_settings(tenant, new.queue).max_attempts
     return Job(
-        id=new.id or "",
-        tenant=tenant,
-        queue=new.queue,
-        kind=new.kind or new.queue,
-        payload_bytes=new.payload,
-        content_type=new.content_type,
-        headers=new.headers,
-        priority=new.priority,
-        max_attempts=new.max_attempts or settings.max_attempts,
-        backoff=new.backoff,
-        run_at=run_at,
-        deadline_at=deadline_at,
-        created_at=now,
-        updated_at=now,
-        ready_at=run_at or tables.log_time,
-        order=order,
-        idempotency_key=new.idempotency_key,
+        new.id or "",
+        tenant,
+        new.queue,
+        new.kind or new.queue,
+        new.payload,
+        new.content_type,
+        new.headers,
+        new.priority,
+        max_attempts,
+        new.backoff,
+        deadline_at,
+        new.idempotency_key,
+        now,
+        run_at,
+        run_at or tables.log_time,
+        order,
+        now,
     )
 
 
-def _room(tables: Tables, tenant: str, events: tuple[Enqueued, ...]) -> None:
-    for name, wanted in Counter(event.job.queue for event in events).items():
-        queue = tables.queue(tenant, name)
-        if queue is not None and queue.depth + wanted > queue.settings.max_depth:
-            raise Busy(
-                "the queue is full; wait until jobs have finished", retry_after_s=1.0, queue=name, depth=queue.depth
-            )
+def _room(queue: QueueTable | None, name: str, wanted: int) -> None:
+    if (
+        queue is not None
+        and queue.settings.max_depth < queue.counts[State.QUEUED] + queue.counts[State.LEASED] + wanted
+    ):
+        raise Busy(
+            "the queue is full; wait until jobs have finished",
+            retry_after_s=1.0,
+            queue=name,
+            most=queue.settings.max_depth,
+        )

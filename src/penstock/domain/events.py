@@ -48,31 +48,11 @@ class AttemptEvent(JobEvent, frozen=True, gc=False, kw_only=True):
     worker: str | None = None
 
 
-class Enqueued(Event, frozen=True, gc=False, kw_only=True):
+class Enqueued(JobEvent, frozen=True, gc=False, kw_only=True):
     """A job was accepted; ``job`` is the whole job at rev 1, payload included. ``parent`` is the job whose ack made it."""
 
     job: Job
     parent: str | None = None
-
-    @property
-    def id(self) -> str:
-        """The job's id."""
-        return self.job.id
-
-    @property
-    def queue(self) -> str:
-        """The job's queue."""
-        return self.job.queue
-
-    @property
-    def kind(self) -> str:
-        """The job's kind."""
-        return self.job.kind
-
-    @property
-    def rev(self) -> int:
-        """1, as a job begins with this."""
-        return self.job.rev
 
 
 class Leased(AttemptEvent, frozen=True, gc=False, kw_only=True):

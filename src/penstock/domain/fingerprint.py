@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from functools import lru_cache
 from typing import Final
 
 _DETAIL: Final = re.compile(
@@ -27,8 +28,12 @@ def of_error(error: str) -> str:
     return hashlib.sha256(plain.encode(errors="replace")).hexdigest()[:16]
 
 
+@lru_cache(maxsize=4096)
 def of_call(request_id: str) -> str:
-    """What the store keeps of a lease request id, so that who reads history can make no token."""
+    """What the store keeps of a lease request id, so that who reads history can make no token.
+
+    Remembered for a while: a call is hashed to be decided, to be answered, and when its jobs end.
+    """
     return hashlib.sha256(request_id.encode()).hexdigest()
 
 
@@ -40,6 +45,6 @@ def token(request_id: str, index: int) -> str:
 def token_parts(given: str) -> tuple[str, int]:
     """The hashed call and the index a token stands for; ("", -1) if it is no token at all."""
     request_id, _, index = given.rpartition(".")
-    if not request_id or not index.isdecimal() or len(index) > 4:
+    if not given.isascii() or not request_id or not index.isdecimal() or len(index) > 4:
         return "", -1
     return of_call(request_id), int(index)

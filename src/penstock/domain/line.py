@@ -15,52 +15,57 @@ _LONG_AGO: Final = datetime(1, 1, 1, tzinfo=UTC)
 class Line:
     """Ready jobs by priority, then (ready_at, order); later ones by the time they are due."""
 
-    __slots__ = ("_later", "_promoted", "_ready", "_waiting")
+    __slots__ = ("_jobs", "_later", "_promoted", "_ready", "_waiting")
 
-    def __init__(self) -> None:
+    def __init__(self, jobs: Mapping[str, Job]) -> None:
+        self._jobs = jobs
         self._ready: dict[int, Heap] = {}
         self._waiting: list[int] = []
-        self._later = Heap()
+        self._later = Heap(jobs)
         # Jobs due by this time have been moved to the ready ones. It only rises: due once is due.
         self._promoted = _LONG_AGO
 
     def enter(self, job: Job) -> None:
         """Put a queued job in line."""
-        if job.run_at is None or job.run_at <= self._promoted:
-            self._enter_ready(job)
-        else:
+        if job.run_at is not None and job.run_at > self._promoted:
             self._later.enter(job.run_at, job)
+            return
+        heap = self._ready.get(job.priority)
+        if heap is None:
+            heap = self._ready[job.priority] = Heap(self._jobs)
+            insort(self._waiting, job.priority)
+        heap.enter(job.ready_at, job)
 
-    def leave(self, job: Job, jobs: Mapping[str, Job]) -> None:
+    def leave(self, job: Job) -> None:
         """Say that a job in this line has changed."""
         if job.run_at is None or job.run_at <= self._promoted:
-            self._ready[job.priority].leave(jobs)
+            self._ready[job.priority].live -= 1
         else:
-            self._later.leave(jobs)
+            self._later.live -= 1
 
-    def head(self, now: datetime, jobs: Mapping[str, Job]) -> Job | None:
+    def head(self, now: datetime) -> Job | None:
         """The job to run first, if one is ready."""
         if self._later.live:
-            self._promote(now, jobs)
+            self._promote(now)
         for priority in self._waiting:
-            job = self._ready[priority].head(jobs)
-            if job is not None:
-                return job
+            heap = self._ready[priority]
+            if heap.live:
+                return heap.head()
         if len(self._waiting) > _PRIORITIES_KEPT:
             self._ready.clear()
             self._waiting.clear()
         return None
 
-    def due_at(self, jobs: Mapping[str, Job]) -> datetime | None:
+    def due_at(self) -> datetime | None:
         """When the next of the later jobs is due."""
-        job = self._later.head(jobs) if self._later.live else None
+        job = self._later.head()
         return None if job is None else job.run_at
 
-    def oldest_ready_at(self, now: datetime, jobs: Mapping[str, Job]) -> datetime | None:
+    def oldest_ready_at(self, now: datetime) -> datetime | None:
         """Since when the longest-waiting ready job has been ready."""
-        if self.head(now, jobs) is None:
+        if self.head(now) is None:
             return None
-        heads = (heap.head(jobs) for heap in self._ready.values())
+        heads = (heap.head() for heap in self._ready.values())
         return min(job.ready_at for job in heads if job is not None)
 
     @property
@@ -73,17 +78,8 @@ class Line:
         """How many jobs are due later, as of the last look at the head."""
         return self._later.live
 
-    def _promote(self, now: datetime, jobs: Mapping[str, Job]) -> None:
-        if now <= self._promoted:
-            return
-        self._promoted = now
-        for job in self._later.until(now, jobs):
-            self._later.live -= 1
-            self._enter_ready(job)
-
-    def _enter_ready(self, job: Job) -> None:
-        heap = self._ready.get(job.priority)
-        if heap is None:
-            heap = self._ready[job.priority] = Heap()
-            insort(self._waiting, job.priority)
-        heap.enter(job.ready_at, job)
+    def _promote(self, now: datetime) -> None:
+        if now > self._promoted:
+            self._promoted = now
+            for job in self._later.pop_until(now):
+                self.enter(job)

@@ -1,7 +1,6 @@
 """What a command led to, read from the tables after its events: a repeated command is answered alike."""
 
 from collections.abc import Callable, Sequence
-from enum import StrEnum
 from typing import Any, Final
 
 from msgspec import Struct
@@ -24,10 +23,10 @@ from penstock.domain.commands import (
     Requeue,
     Update,
 )
-from penstock.domain.decide import ended_by, found, holds
+from penstock.domain.decide import found, holding
 from penstock.domain.enqueue import known_job
 from penstock.domain.events import AnyEvent, Enqueued, Purged
-from penstock.domain.job import Ended, Job, Lease, Verb
+from penstock.domain.job import Ended, Holding, Job, Lease
 from penstock.domain.settings import Setting
 from penstock.domain.tables import Tables
 from penstock.errors import PenstockError
@@ -47,14 +46,6 @@ class Leases(Struct, frozen=True, gc=False):
     due_in_s: float | None = None
 
 
-class Holding(StrEnum):
-    """What a heartbeat learns of a job."""
-
-    HELD = "held"
-    CANCELLED = "cancelled"
-    LOST = "lost"
-
-
 class Holdings(Struct, frozen=True, gc=False):
     """The answer to a heartbeat, job by job, in the order asked."""
 
@@ -69,11 +60,6 @@ class Count(Struct, frozen=True, gc=False):
 
 Result = Accepted | Leases | Holdings | Ended | Job | Count | Setting | None
 Outcome = Result | PenstockError
-
-
-def outcome(tables: Tables, command: Command, events: Sequence[AnyEvent]) -> Result:
-    """The answer to a command whose events have been applied."""
-    return _ANSWERS[type(command)](tables, command, events)
 
 
 def _accepted(tables: Tables, command: Enqueue, events: Sequence[AnyEvent]) -> Accepted:
@@ -98,13 +84,12 @@ def _leases(tables: Tables, command: LeaseJobs, _: Sequence[AnyEvent]) -> Leases
     if tenant is None:
         return Leases(())
     call = fingerprint.of_call(command.request_id)
-    taken = (tenant.jobs[job_id] for job_id in tenant.calls.get(call, ()))
-    leases = tuple(
-        Lease(job, fingerprint.token(command.request_id, job.lease.index), job.lease.lease_s)
-        for job in taken
-        if job.lease is not None and job.lease.call == call
-    )
-    return Leases(leases, None if leases else _due_in_s(tables, command))
+    leases = []
+    for job_id in tenant.calls.get(call, ()):
+        job = tenant.jobs[job_id]
+        if job.lease is not None and job.lease.call == call:
+            leases.append(Lease(job, fingerprint.token(command.request_id, job.lease.index), job.lease.lease_s))
+    return Leases(tuple(leases), None if leases else _due_in_s(tables, command))
 
 
 def _due_in_s(tables: Tables, command: LeaseJobs) -> float | None:
@@ -112,26 +97,17 @@ def _due_in_s(tables: Tables, command: LeaseJobs) -> float | None:
     for name in command.queues:
         queue = tables.queue(command.tenant, name)
         if queue is not None and not queue.settings.paused:
-            jobs = tables.tenants[command.tenant].jobs
             kinds = queue.lines if command.kinds is None else (kind for kind in command.kinds if kind in queue.lines)
-            due += [at for at in (queue.lines[kind].due_at(jobs) for kind in kinds) if at is not None]
+            due += [at for at in (queue.lines[kind].due_at() for kind in kinds) if at is not None]
     return max(0.0, (min(due) - tables.now).total_seconds()) if due else None
 
 
 def _holdings(tables: Tables, command: Heartbeat, _: Sequence[AnyEvent]) -> Holdings:
-    return Holdings(tuple(_holding(tables.find(command.tenant, beat.job_id), beat.token) for beat in command.beats))
-
-
-def _holding(job: Job | None, token: str) -> Holding:
-    if job is not None and holds(job, token):
-        return Holding.HELD
-    if job is not None and ended_by(job, token, Verb.CANCEL):
-        return Holding.CANCELLED
-    return Holding.LOST
+    return Holdings(tuple(holding(tables.find(command.tenant, beat.job_id), beat.token) for beat in command.beats))
 
 
 def _ended(tables: Tables, command: Ack | Nack | Release, _: Sequence[AnyEvent]) -> Ended:
-    ending = found(tables, command.tenant, command.job_id).ending
+    ending = tables.tenants[command.tenant].jobs[command.job_id].ending
     assert ending is not None
     return ending.answer
 
@@ -152,7 +128,7 @@ def _setting(tables: Tables, command: PutSetting | DeleteSetting, _: Sequence[An
     return tables.settings.get((command.tenant, command.kind, command.name))
 
 
-_ANSWERS: Final[dict[type[Command], Callable[[Tables, Any, Sequence[AnyEvent]], Result]]] = {
+ANSWERS: Final[dict[type[Command], Callable[[Tables, Any, Sequence[AnyEvent]], Result]]] = {
     Enqueue: _accepted,
     LeaseJobs: _leases,
     Heartbeat: _holdings,

@@ -23,7 +23,7 @@ from penstock.domain.events import (
 )
 from penstock.domain.job import DEFAULT_TENANT, Job, Output, Reason, State, Usage, Verb
 from penstock.domain.settings import QueueSettings, Setting
-from penstock.domain.tables import QueueTable, Tables, TenantTable
+from penstock.domain.tables import QueueTable, Tables
 
 # A question about many jobs looks at so many at a time, so that no caller waits for another's long list.
 LOOKED_AT: Final = 10_000
@@ -175,11 +175,11 @@ def stats(tables: Tables, query: Stats, now: datetime) -> tuple[QueueStats, ...]
     if tenant is None:
         return ()
     names = sorted(tenant.queues) if query.queue is None else [query.queue] if query.queue in tenant.queues else []
-    return tuple(_queue_stats(name, tenant.queues[name], tenant, now) for name in names)
+    return tuple(_queue_stats(name, tenant.queues[name], now) for name in names)
 
 
-def _queue_stats(name: str, queue: QueueTable, tenant: TenantTable, now: datetime) -> QueueStats:
-    oldest = [at for at in (line.oldest_ready_at(now, tenant.jobs) for line in queue.lines.values()) if at is not None]
+def _queue_stats(name: str, queue: QueueTable, now: datetime) -> QueueStats:
+    oldest = [at for at in (line.oldest_ready_at(now) for line in queue.lines.values()) if at is not None]
     return QueueStats(
         queue=name,
         settings=queue.settings,

@@ -26,11 +26,6 @@ class QueueTable:
         self.finished: dict[tuple[State, bool], Shelf] = {}
         self.settings: QueueSettings = DEFAULTS
 
-    @property
-    def depth(self) -> int:
-        """How many jobs are not finished."""
-        return self.counts[State.QUEUED] + self.counts[State.LEASED]
-
     def tidy(self) -> bool:
         """Forget lines that nobody stands in; say whether nothing is left to remember of this queue."""
         self.lines = {kind: line for kind, line in self.lines.items() if line.ready or line.later}
@@ -47,7 +42,7 @@ class TenantTable:
         self.keys: dict[str, str] = {}
         self.calls: dict[str, tuple[str, ...]] = {}
         self.queues: dict[str, QueueTable] = {}
-        self.deadlines = Heap()
+        self.deadlines = Heap(self.jobs)
         # In the order of ids; may hold ids of jobs that are gone.
         self.ids: list[str] = []
 
@@ -79,6 +74,7 @@ class Tables:
         self.settings: dict[tuple[str, SettingKind, str], Setting] = {}
         self.setting_revs: dict[tuple[str, SettingKind, str], int] = {}
         self.now: datetime = _EPOCH
+        self.now_s = 0.0
         # The latest time any commit carried; serves for nothing but the order within a priority (rule 8).
         self.log_time: datetime = _EPOCH
         self.order = 0
@@ -92,6 +88,7 @@ class Tables:
         self._settings_journal.clear()
         self._before = (self.now, self.log_time, self.order)
         self.now = now
+        self.now_s = now.timestamp()
         self.log_time = max(self.log_time, now)
 
     def rollback(self) -> None:
@@ -103,6 +100,7 @@ class Tables:
         self._journal.clear()
         self._settings_journal.clear()
         self.now, self.log_time, self.order = self._before
+        self.now_s = self.now.timestamp()
 
     def tenant(self, name: str) -> TenantTable:
         """The tenant of this name, made when it is new."""
@@ -123,13 +121,9 @@ class Tables:
 
     def queue_settings(self, tenant: str, queue: str) -> QueueSettings:
         """How the queue behaves."""
-        table = self.queue(tenant, queue)
-        return DEFAULTS if table is None else table.settings
-
-    def next_order(self) -> int:
-        """The next place in the order of entering a line."""
-        self.order += 1
-        return self.order
+        table = self.tenants.get(tenant)
+        known = None if table is None else table.queues.get(queue)
+        return DEFAULTS if known is None else known.settings
 
     def put(self, old: Job | None, new: Job | None) -> None:
         """Replace one value of a job by the next; None stands for absent."""
@@ -152,21 +146,34 @@ class Tables:
         self._set(key, setting, rev)
 
     def _index(self, old: Job | None, new: Job | None) -> None:
-        job = new if new is not None else old
+        """Keep every index; the only code that touches them."""
+        job = new or old
         assert job is not None
-        tenant = self.tenant(job.tenant)
-        queue = tenant.queue(job.queue)
-        if new is None:
-            del tenant.jobs[job.id]
-        else:
-            tenant.jobs[job.id] = new
-        if old is not None:
-            _leave(tenant, queue, old)
+        tenant = self.tenants.get(job.tenant) or self.tenant(job.tenant)
+        queue = tenant.queues.get(job.queue) or tenant.queue(job.queue)
+        before = after = None
         if new is not None:
-            _enter(tenant, queue, new)
-        if old is None or new is None:
-            _known(tenant, job, here=new is not None)
-        _called(tenant, old, new)
+            tenant.jobs[job.id] = new
+            queue.counts[new.state] += 1
+            if new.lease is not None:
+                after = new.lease.call
+            else:
+                _enter(tenant, queue, new)
+                after = None if new.ending is None else new.ending.call
+        else:
+            del tenant.jobs[job.id]
+            _known(tenant, job, here=False)
+        if old is not None:
+            queue.counts[old.state] -= 1
+            if old.lease is not None:
+                before = old.lease.call
+            else:
+                _leave(tenant, queue, old)
+                before = None if old.ending is None else old.ending.call
+        else:
+            _known(tenant, job, here=True)
+        if before != after:
+            _called(tenant, job.id, before, after)
 
     def _set(self, key: tuple[str, SettingKind, str], setting: Setting | None, rev: int) -> None:
         tenant, kind, name = key
@@ -180,29 +187,27 @@ class Tables:
 
 
 def _leave(tenant: TenantTable, queue: QueueTable, job: Job) -> None:
-    queue.counts[job.state] -= 1
     if job.state is State.QUEUED:
-        queue.lines[job.kind].leave(job, tenant.jobs)
+        queue.lines[job.kind].leave(job)
         if job.deadline_at is not None:
-            tenant.deadlines.leave(tenant.jobs)
-    elif job.state is not State.LEASED:
-        queue.finished[job.state, job.idempotency_key is not None].leave(tenant.jobs)
+            tenant.deadlines.live -= 1
+    else:
+        queue.finished[job.state, job.idempotency_key is not None].leave()
 
 
 def _enter(tenant: TenantTable, queue: QueueTable, job: Job) -> None:
-    queue.counts[job.state] += 1
     if job.state is State.QUEUED:
         line = queue.lines.get(job.kind)
         if line is None:
-            line = queue.lines[job.kind] = Line()
+            line = queue.lines[job.kind] = Line(tenant.jobs)
         line.enter(job)
         if job.deadline_at is not None:
             tenant.deadlines.enter(job.deadline_at, job)
-    elif job.state is not State.LEASED:
+    else:
         key = job.state, job.idempotency_key is not None
         shelf = queue.finished.get(key)
         if shelf is None:
-            shelf = queue.finished[key] = Shelf()
+            shelf = queue.finished[key] = Shelf(tenant.jobs)
         shelf.enter(job)
 
 
@@ -223,17 +228,13 @@ def _known(tenant: TenantTable, job: Job, *, here: bool) -> None:
             tenant.ids = [job_id for job_id in ids if job_id in tenant.jobs]
 
 
-def _called(tenant: TenantTable, old: Job | None, new: Job | None) -> None:
+def _called(tenant: TenantTable, job_id: str, before: str | None, after: str | None) -> None:
     """Keep the index from a lease call to the jobs it took last."""
-    before = None if old is None else old.call
-    after = None if new is None else new.call
-    if before == after:
-        return
-    if before is not None and old is not None:
-        left = tuple(job_id for job_id in tenant.calls.get(before, ()) if job_id != old.id)
+    if before is not None:
+        left = tuple(other for other in tenant.calls.get(before, ()) if other != job_id)
         if left:
             tenant.calls[before] = left
         else:
             tenant.calls.pop(before, None)
-    if after is not None and new is not None:
-        tenant.calls[after] = (*tenant.calls.get(after, ()), new.id)
+    if after is not None:
+        tenant.calls[after] = (*tenant.calls[after], job_id) if after in tenant.calls else (job_id,)

@@ -1,5 +1,6 @@
 """The state machine in memory: a store of its own, and the model that every other store is compared with."""
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
@@ -10,7 +11,7 @@ from penstock.domain import due, queries
 from penstock.domain.batch import run
 from penstock.domain.commands import Command
 from penstock.domain.decide import found
-from penstock.domain.events import AnyEvent, Entry, Purged, Record, SettingDeleted, SettingPut
+from penstock.domain.events import AnyEvent, Entry, JobEvent, Purged, Record
 from penstock.domain.outcome import Outcome
 from penstock.domain.queries import Answer, Everything, Get, History, ListJobs, Query, Settings, Stats
 from penstock.domain.tables import Tables
@@ -34,7 +35,7 @@ class MemoryStore:
         self._clock = clock
         self._tables = Tables()
         self._watch = due.LeaseWatch()
-        self._histories: dict[tuple[str, str], _Page] = {}
+        self._histories: defaultdict[str, dict[str, _Page]] = defaultdict(dict)
         self._hearers: list[Callable[[Record], None]] = []
         self._seq = 0
 
@@ -88,19 +89,20 @@ class MemoryStore:
         self._hearers.append(hear)
 
     def _keep(self, record: Record) -> None:
+        seq, at, histories = record.seq, record.at, self._histories
         for line, event in enumerate(record.events, 1):
-            if isinstance(event, Purged):
+            if isinstance(event, JobEvent):
+                pages = histories[event.tenant]
+                pages[event.id] = _Page(seq, line, at, event, pages.get(event.id))
+            elif isinstance(event, Purged):
                 for job in self._tables.gone():
-                    self._histories.pop((job.tenant, job.id), None)
-            elif not isinstance(event, SettingPut | SettingDeleted):
-                key = (event.tenant, event.id)
-                self._histories[key] = _Page(record.seq, line, record.at, event, self._histories.get(key))
+                    histories[job.tenant].pop(job.id, None)
         self._watch.hear(record.events, self._clock.elapsed())
         for hear in self._hearers:
             hear(record)
 
     def _history(self, query: History) -> tuple[Entry, ...]:
-        page = self._histories.get((query.tenant, query.job_id))
+        page = self._histories.get(query.tenant, {}).get(query.job_id)
         if page is None:
             raise NotFound("there is no such job", job_id=query.job_id)
         entries = []
