@@ -74,10 +74,8 @@ class SystemClock:
 
 def uuid7(milliseconds: int, counter: int, chance: int) -> str:
     """A UUIDv7 of 48 bits of time, 12 bits of counter and 62 bits of chance."""
-    return (
-        f"{milliseconds >> 16:08x}-{milliseconds & 0xFFFF:04x}-7{counter:03x}-"
-        f"{0x8000 | chance >> 48:04x}-{chance & 0xFFFF_FFFF_FFFF:012x}"
-    )
+    digits = (milliseconds << 80 | 7 << 76 | counter << 64 | 2 << 62 | chance).to_bytes(16).hex()
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 async def pause(clock: Clock, seconds: float) -> None:

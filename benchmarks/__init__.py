@@ -1,0 +1,1 @@
+"""Side by side with peers, interleaved in one run, as ratios: ``make bench``."""
