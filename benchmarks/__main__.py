@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def _rows(measured: list[Comparison]) -> list[tuple[str, ...]]:
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for comparison in measured:
         ratio, least, most = comparison.ratio()
         rate, other_rate = comparison.median("jobs_per_s")

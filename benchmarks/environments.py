@@ -17,7 +17,10 @@ def interpreter() -> str:
     """A Python that both can run on."""
     for name in (os.environ.get("BENCH_PYTHON", ""), *_INTERPRETERS):
         found = shutil.which(name)
-        if found and subprocess.run([found, "-c", "import ensurepip"], capture_output=True, check=False).returncode == 0:
+        if (
+            found
+            and subprocess.run([found, "-c", "import ensurepip"], capture_output=True, check=False).returncode == 0
+        ):
             return found
     sys.exit(f"the peer needs one of {', '.join(_INTERPRETERS)} with venv on PATH; or BENCH_PYTHON=/path/to/one")
 

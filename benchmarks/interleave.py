@@ -21,7 +21,11 @@ class Leg(NamedTuple):
     def run(self) -> Figures:
         """Run it and read its figures."""
         done = subprocess.run(
-            [str(self.python), str(_LEGS / self.script), *self.arguments], capture_output=True, text=True, check=False, timeout=900
+            [str(self.python), str(_LEGS / self.script), *self.arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=900,
         )
         if done.returncode != 0:
             raise RuntimeError(f"{self.script} {' '.join(self.arguments)} failed:\n{done.stderr}")
@@ -42,7 +46,9 @@ class Comparison(NamedTuple):
 
     def median(self, figure: str) -> tuple[float, float]:
         """The medians of both sides."""
-        return statistics.median(ours[figure] for ours, _ in self.pairs), statistics.median(other[figure] for _, other in self.pairs)
+        return statistics.median(ours[figure] for ours, _ in self.pairs), statistics.median(
+            other[figure] for _, other in self.pairs
+        )
 
 
 def compare(name: str, ours: Leg, other: Leg, *, pairs: int) -> Comparison:

@@ -45,4 +45,6 @@ def run(pairs: int) -> tuple[list[Comparison], dict[str, str]]:
         )
     )
     rss = Leg(ours, "penstock_memory.py", ("rss", "0", "200000")).run()
-    return measured, {"RSS per queued job, 100 bytes of payload included (must be under 1,124 B)": f"{rss['rss_per_job']:,.0f} B"}
+    return measured, {
+        "RSS per queued job, 100 bytes of payload included (must be under 1,124 B)": f"{rss['rss_per_job']:,.0f} B"
+    }

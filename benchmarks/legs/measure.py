@@ -22,7 +22,11 @@ class Meter:
         """Print the rates as one line of JSON."""
         wall_s = time.perf_counter() - self._wall  # noqa: TID251 as above
         cpu_s = time.process_time() - self._cpu
-        print(json.dumps({"jobs_per_s": jobs / wall_s, "cpu_us": cpu_s / jobs * 1e6, "peak_rss_mib": peak_rss_mib(), **more}))
+        print(
+            json.dumps(
+                {"jobs_per_s": jobs / wall_s, "cpu_us": cpu_s / jobs * 1e6, "peak_rss_mib": peak_rss_mib(), **more}
+            )
+        )
 
 
 async def closed_loop(one: Callable[[], Awaitable[None]], jobs: int) -> None:

@@ -4,8 +4,9 @@ import asyncio
 import gc
 import sys
 
-import penstock
 from measure import PAYLOAD, Meter, closed_loop, rss_bytes
+
+import penstock
 
 
 async def filled(queue: penstock.Client, depth: int) -> None:

@@ -239,7 +239,7 @@ def _refused(option: Option, text: str) -> Invalid:
 def _login(environ: Mapping[str, str]) -> str:
     named = environ.get("LOGNAME") or environ.get("USER")
     if named:
-        return limits.cut(named, 200)
+        return limits.cut("actor", named, 200)
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Hashable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator, Sequence
 from types import TracebackType
 from typing import Final, Self
 
@@ -60,10 +60,11 @@ class Broker:
         self._commits = GroupCommit(store, most_waiting=options.most_waiting)
         self._watchers: set[_Watcher] = set()
         self._tasks: list[asyncio.Task[None]] = []
+        self._deaf: Callable[[], None] = lambda: None
 
     async def __aenter__(self) -> Self:
         await self._store.open()
-        self._store.listen(self._hear)
+        self._deaf = self._store.listen(self._hear)
         self._tasks = [asyncio.create_task(work) for work in (self._commits.run(), self._sweep(), self._retain())]
         return self
 
@@ -75,6 +76,7 @@ class Broker:
             timer.cancel()
         self._commits.close()
         await asyncio.gather(committer, *timers, return_exceptions=True)
+        self._deaf()
         await self._store.close()
 
     def submit(self, command: Command) -> Awaitable[Result]:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeVar, Unpack
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from penstock.client.keep import Keeper
@@ -121,9 +122,9 @@ class Client:
             LeaseJobs(
                 tenant=self._tenant,
                 actor=self._actor,
-                queues=(queues,) if isinstance(queues, str) else tuple(queues),
+                queues=(queues,) if isinstance(queues, str) else _several("queues", queues),
                 request_id=self._clock.secret() if request_id is None else request_id,
-                kinds=None if kinds is None else tuple(kinds),
+                kinds=None if kinds is None else _several("kinds", kinds),
                 limit=limit,
                 lease_s=lease_s,
                 wait_s=wait_s,
@@ -204,7 +205,7 @@ class Client:
             actor=self._actor,
             job_id=lease.job.id,
             token=lease.token,
-            error=limits.cut(error, limits.MAX_ERROR_CHARS),
+            error=limits.cut("error", error, limits.MAX_ERROR_CHARS),
             retry=retry,
             delay_s=delay_s,
             reason=_named(Reason, reason),
@@ -245,13 +246,13 @@ class Client:
         job_id: str,
         *,
         again: bool = False,
-        payload: Any = None,
+        payload: Any = UNSET,
         content_type: str | None = None,
         delay_s: float | None = None,
         requeues: int | None = None,
     ) -> Job:
         """Run a dead or cancelled job from attempt 1 (a succeeded one with ``again``), perhaps with another payload."""
-        data = payload if payload is None or isinstance(payload, bytes) else encode(payload)
+        data = None if payload is UNSET else payload if isinstance(payload, bytes) else encode(payload)
         command = Requeue(
             tenant=self._tenant,
             actor=self._actor,
@@ -259,7 +260,7 @@ class Client:
             requeues=await self._life(job_id, requeues),
             again=again,
             payload=data,
-            content_type=JSON if data is not payload else content_type,
+            content_type=content_type if data is None or data is payload else JSON,
             delay_s=delay_s,
         )
         return self._job(await self._seam.submit(command))
@@ -348,6 +349,7 @@ class Client:
 
     async def wait(self, job_id: str, *, timeout_s: float = 60.0) -> Job:
         """The job once it is finished, or as it is when the time is up: look at its ``state``."""
+        limits.between("timeout_s", timeout_s, 0, limits.MAX_DELAY_S)
         until = self._clock.elapsed() + timeout_s
         while True:
             wait_s = min(max(0.0, until - self._clock.elapsed()), limits.MAX_WAIT_S)
@@ -411,7 +413,10 @@ class Client:
         return self._seam.watch(self._tenant)
 
     def _identified(self, jobs: Iterable[NewJob]) -> tuple[NewJob, ...]:
-        return tuple(replace(new, id=self._clock.job_id()) if new.id is None else new for new in jobs)
+        several = _several("jobs", jobs)
+        if not all(isinstance(new, NewJob) for new in several):
+            raise Invalid("jobs must be NewJob values")
+        return tuple(replace(new, id=self._clock.job_id()) if new.id is None else new for new in several)
 
     async def _life(self, job_id: str, requeues: int | None) -> int:
         return (await self.get(job_id)).requeues if requeues is None else requeues
@@ -433,3 +438,9 @@ def _named(names: type[Named], value: Named | str | None) -> Named | None:
     except ValueError as error:
         what = names.__name__.lower()
         raise Invalid(f"unknown {what}; known are: {', '.join(names)}", **{what: repr(value)[:80]}) from error
+
+
+def _several(what: str, items: Iterable[T]) -> tuple[T, ...]:
+    if isinstance(items, str) or not isinstance(items, Iterable):
+        raise Invalid(f"{what} must be several in a list, tuple or the like", **{what: repr(items)[:80]})
+    return tuple(items)

@@ -55,19 +55,18 @@ def _store(url: str | None, store: Store | None, clock: Clock) -> Store:
 
 
 def _from_url(url: str, clock: Clock) -> Store:
+    # No error repeats the URL: it may hold a password.
     scheme = urlsplit(url).scheme
     opens = _STORES.get(scheme)
     if opens is None:
         known = ", ".join(f"{name}://" for name in _STORES)
-        raise Invalid(
-            f"no store for this URL in this release; it knows {known}", url=url.rsplit("@", maxsplit=1)[-1][:200]
-        )
+        raise Invalid(f"no store for this kind of URL in this release; it knows {known}", scheme=scheme or "none")
     return opens(url, clock)
 
 
 def _memory(url: str, clock: Clock) -> Store:
     if url != "memory://":
-        raise Invalid("memory:// takes nothing after it: the jobs live in this connection alone", url=url[:200])
+        raise Invalid("memory:// takes nothing after it: the jobs live in this connection alone")
     return MemoryStore(clock)
 
 

@@ -25,7 +25,7 @@ from penstock.domain.commands import (
     Sweep,
     Update,
 )
-from penstock.domain.job import BYTES, JSON, NewJob, Output, Reason, State, Usage
+from penstock.domain.job import BYTES, JSON, NewJob, Output, Reason, State, Usage, well_formed
 from penstock.domain.queries import Everything, Get, History, ListJobs, Query, Settings, Stats
 from penstock.domain.settings import check_backoff
 from penstock.errors import Invalid
@@ -56,7 +56,7 @@ def check(command: Command) -> None:
         if command.call_id is not None:
             limits.text("call_id", command.call_id, least=1, most=256)
         _COMMANDS[type(command)](command)
-    except TypeError as error:
+    except (AttributeError, TypeError) as error:
         raise Invalid(f"a field is of the wrong type ({error})") from error
 
 
@@ -65,7 +65,7 @@ def check_query(query: Query) -> None:
     try:
         limits.name("tenant", query.tenant)
         _QUERIES[type(query)](query)
-    except TypeError as error:
+    except (AttributeError, TypeError) as error:
         raise Invalid(f"a field is of the wrong type ({error})") from error
 
 
@@ -216,6 +216,8 @@ def _requeue(command: Requeue) -> None:
     _delay("delay_s", command.delay_s)
     if command.payload is not None:
         _payload(command.payload, command.content_type or BYTES)
+        if command.content_type == JSON:
+            well_formed(command.payload)
     elif command.content_type is not None:
         raise Invalid("a content type changes with the payload only: give both", content_type=command.content_type)
 

@@ -5,8 +5,10 @@ applied one by one as they are taken, so a lease sees the line without the jobs 
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
+
+import msgspec
 
 from penstock.domain import backoff, fingerprint, limits
 from penstock.domain.commands import (
@@ -43,7 +45,7 @@ from penstock.domain.events import (
     Succeeded,
     Updated,
 )
-from penstock.domain.job import Holding, Job, Reason, State, Verb
+from penstock.domain.job import BYTES, Holding, Job, Reason, State, Verb
 from penstock.domain.settings import Results, merged, queue_settings
 from penstock.domain.tables import Tables, TenantTable
 from penstock.errors import Conflict, LeaseLost, NotFound
@@ -201,7 +203,11 @@ def requeue(tables: Tables, command: Requeue) -> Events:
         return ()
     same_life(job, command.requeues)
     if not job.state.finished or (job.state is State.SUCCEEDED and not command.again):
-        hint = "say that it shall run again" if job.state is State.SUCCEEDED else "only a finished job can be requeued"
+        hint = (
+            "say that it shall run again (again=True)"
+            if job.state is State.SUCCEEDED
+            else "only a finished job can be requeued"
+        )
         raise Conflict(f"the job is {job.state}: {hint}", job_id=job.id, state=job.state)
     return (
         Requeued(
@@ -209,7 +215,7 @@ def requeue(tables: Tables, command: Requeue) -> Events:
             requeues=job.requeues + 1,
             run_at=_later(tables, command.delay_s) if command.delay_s else None,
             payload=command.payload,
-            content_type=command.content_type,
+            content_type=None if command.payload is None else command.content_type or BYTES,
         ),
     )
 
@@ -220,7 +226,7 @@ def update(tables: Tables, command: Update) -> Events:
     same_life(job, command.requeues)
     if job.state is not State.QUEUED:
         raise Conflict("only a queued job can be updated", job_id=job.id, state=job.state)
-    run_at = None if command.now else command.run_at or job.run_at
+    run_at = _moved(tables, job, command)
     priority = job.priority if command.priority is None else command.priority
     max_attempts = job.max_attempts if command.max_attempts is None else command.max_attempts
     if max_attempts <= job.attempt:
@@ -228,6 +234,14 @@ def update(tables: Tables, command: Update) -> Events:
     if (run_at, priority, max_attempts) == (job.run_at, job.priority, job.max_attempts):
         return ()
     return (Updated(**_change(job, command), run_at=run_at, priority=priority, max_attempts=max_attempts),)
+
+
+def _moved(tables: Tables, job: Job, command: Update) -> datetime | None:
+    """When the job shall run. A time that has come is now, and a job that is due keeps its place."""
+    if command.run_at is not None and command.run_at > tables.now:
+        return command.run_at.astimezone(UTC)
+    wanted_now = command.now or command.run_at is not None
+    return None if wanted_now and job.run_at is not None and job.run_at > tables.now else job.run_at
 
 
 def purge(tables: Tables, command: Purge) -> Events:
@@ -286,7 +300,7 @@ def put_setting(tables: Tables, command: PutSetting) -> Events:
     """Merge the patch; nothing happens when the setting is so already."""
     key = (command.tenant, command.kind, command.name)
     present = tables.settings.get(key)
-    value = merged({} if present is None else present.value, command.patch)
+    value = merged({} if present is None else present.value, msgspec.to_builtins(command.patch))
     if command.kind is SettingKind.QUEUE:
         queue_settings(value)
     if value == ({} if present is None else present.value):

@@ -1,7 +1,7 @@
 """Which new jobs are accepted: known by id or key, refused, or made."""
 
 from collections import Counter
-from datetime import timedelta
+from datetime import UTC, timedelta
 
 from penstock.domain import fingerprint, limits
 from penstock.domain.commands import Ack, Enqueue
@@ -97,9 +97,11 @@ def _same(known: Job, new: NewJob) -> None:
 
 def _made(tables: Tables, tenant: str, new: NewJob, order: int) -> Job:
     now = tables.now
-    run_at = new.run_at if new.delay_s is None else now + timedelta(seconds=new.delay_s)
-    if run_at is not None and run_at <= now:
-        run_at = None
+    run_at = None
+    if new.run_at is not None and new.run_at > now:
+        run_at = new.run_at.astimezone(UTC)
+    elif new.delay_s:
+        run_at = now + timedelta(seconds=new.delay_s)
     deadline_at = None if new.deadline_s is None else now + timedelta(seconds=new.deadline_s)
     max_attempts = new.max_attempts or tables.queue_settings(tenant, new.queue).max_attempts
     return Job(

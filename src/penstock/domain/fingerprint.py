@@ -9,6 +9,7 @@ _DETAIL: Final = re.compile(
     r"0x[0-9a-fA-F]+|[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
     r"|\b[0-9a-fA-F]{16,}\b|\d+(?:\.\d+)*|'[^']{0,200}'|\"[^\"]{0,200}\"|(?:/[\w.@-]+){2,}"
 )
+_INDEX: Final = re.compile(r"0|[1-9][0-9]{0,3}")
 _TELLING_LINES: Final = 3
 
 
@@ -45,6 +46,6 @@ def token(request_id: str, index: int) -> str:
 def token_parts(given: str) -> tuple[str, int]:
     """The hashed call and the index a token stands for; ("", -1) if it is no token at all."""
     request_id, _, index = given.rpartition(".")
-    if not given.isascii() or not request_id or not index.isdecimal() or len(index) > 4:
+    if not given.isascii() or not request_id or not _INDEX.fullmatch(index):
         return "", -1
     return of_call(request_id), int(index)

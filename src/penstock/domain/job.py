@@ -122,6 +122,9 @@ class NewJob(Struct, frozen=True, gc=False, omit_defaults=True):
     backoff: Backoff | None = None
 
     def __post_init__(self) -> None:
+        if self.headers is not NO_HEADERS and isinstance(self.headers, Mapping):
+            # A copy: what the producer does to its own later is not the job's business.
+            msgspec.structs.force_setattr(self, "headers", dict(self.headers) or NO_HEADERS)
         if type(self.payload) is not bytes:
             if self.content_type and self.content_type != JSON:
                 raise Invalid("a payload of this content type must be bytes", content_type=self.content_type)
@@ -129,6 +132,8 @@ class NewJob(Struct, frozen=True, gc=False, omit_defaults=True):
             msgspec.structs.force_setattr(self, "content_type", JSON)
         elif not self.content_type:
             msgspec.structs.force_setattr(self, "content_type", BYTES)
+        elif self.content_type == JSON:
+            well_formed(self.payload)
 
 
 class Ended(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -204,6 +209,10 @@ class Job(Struct, frozen=True, gc=False, omit_defaults=True):
     # Of the payload it was enqueued with, once that is no longer here to be compared.
     fingerprint: str | None = None
 
+    def __lt__(self, other: object) -> bool:
+        # Two values of one job can stand at one place of a line; which comes first does not matter, as one counts.
+        return False
+
     @property
     def payload(self) -> Any:
         """What the producer gave: the value for JSON, the bytes for any other content type."""
@@ -231,6 +240,7 @@ class Lease(Struct, frozen=True, gc=False):
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder()
+_syntax = msgspec.json.Decoder(msgspec.Raw)
 
 
 def encode(value: object) -> bytes:
@@ -239,6 +249,14 @@ def encode(value: object) -> bytes:
         return _encoder.encode(value)
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
         raise Invalid(f"this value cannot be written as JSON ({error}); pass bytes, or plain values") from error
+
+
+def well_formed(data: bytes) -> None:
+    """Refuse bytes that are said to be JSON and are not: their reader could not read them."""
+    try:
+        _syntax.decode(data)
+    except msgspec.DecodeError as error:
+        raise Invalid(f"the payload is no JSON ({error}); mend it, or give its true content type") from error
 
 
 def decode(data: bytes) -> Any:

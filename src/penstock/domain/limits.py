@@ -119,8 +119,10 @@ def fresh_id(value: str, now_s: float) -> None:
         )
 
 
-def headers(value: Mapping[str, str]) -> None:
+def headers(value: object) -> None:
     """Refuse headers that are too large or not text."""
+    if not isinstance(value, Mapping):
+        raise Invalid("headers must be a mapping of names to texts")
     size = 0
     for key, held in value.items():
         text("header name", key, least=1, most=256)
@@ -150,8 +152,10 @@ def progress(value: object) -> None:
         raise Invalid("progress must be a number from 0 to 1", progress=value)
 
 
-def cut(value: str, most: int) -> str:
+def cut(what: str, value: object, most: int) -> str:
     """The text, or its beginning with a mark of how much is missing. What UTF-8 cannot hold is replaced."""
+    if not isinstance(value, str):
+        raise Invalid(f"{what} must be text", type=type(value).__name__)
     if not value.isascii():
         value = value.encode(errors="replace").decode()
     value = value.replace("\0", "\N{REPLACEMENT CHARACTER}")

@@ -2,32 +2,32 @@
 
 from bisect import insort
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
 from penstock.domain.heap import Heap
 from penstock.domain.job import Job
 
 _PRIORITIES_KEPT: Final = 16
-_LONG_AGO: Final = datetime(1, 1, 1, tzinfo=UTC)
 
 
 class Line:
     """Ready jobs by priority, then (ready_at, order); later ones by the time they are due."""
 
-    __slots__ = ("_jobs", "_later", "_promoted", "_ready", "_waiting")
+    __slots__ = ("_jobs", "_later", "_ready", "_scheduled", "_waiting")
 
     def __init__(self, jobs: Mapping[str, Job]) -> None:
         self._jobs = jobs
         self._ready: dict[int, Heap] = {}
         self._waiting: list[int] = []
         self._later = Heap(jobs)
-        # Jobs due by this time have been moved to the ready ones. It only rises: due once is due.
-        self._promoted = _LONG_AGO
+        # Who stands among the later ones: a wall clock may go back, so the time alone does not tell.
+        self._scheduled: set[str] = set()
 
-    def enter(self, job: Job) -> None:
+    def enter(self, job: Job, now: datetime) -> None:
         """Put a queued job in line."""
-        if job.run_at is not None and job.run_at > self._promoted:
+        if job.run_at is not None and job.run_at > now:
+            self._scheduled.add(job.id)
             self._later.enter(job.run_at, job)
             return
         heap = self._ready.get(job.priority)
@@ -38,15 +38,18 @@ class Line:
 
     def leave(self, job: Job) -> None:
         """Say that a job in this line has changed."""
-        if job.run_at is None or job.run_at <= self._promoted:
-            self._ready[job.priority].live -= 1
-        else:
+        if job.run_at is not None and job.id in self._scheduled:
+            self._scheduled.discard(job.id)
             self._later.live -= 1
+        else:
+            self._ready[job.priority].live -= 1
 
     def head(self, now: datetime) -> Job | None:
         """The job to run first, if one is ready."""
         if self._later.live:
-            self._promote(now)
+            for due in self._later.pop_until(now):
+                self._scheduled.discard(due.id)
+                self.enter(due, now)
         for priority in self._waiting:
             heap = self._ready[priority]
             if heap.live:
@@ -77,9 +80,3 @@ class Line:
     def later(self) -> int:
         """How many jobs are due later, as of the last look at the head."""
         return self._later.live
-
-    def _promote(self, now: datetime) -> None:
-        if now > self._promoted:
-            self._promoted = now
-            for job in self._later.pop_until(now):
-                self.enter(job)

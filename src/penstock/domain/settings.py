@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from penstock.domain import backoff
-from penstock.domain.backoff import Backoff
+from penstock.domain.backoff import Backoff, Policy
 from penstock.domain.commands import SettingKind
 from penstock.domain.limits import MAX_ATTEMPTS, REPEAT_S, between
 from penstock.errors import Invalid
@@ -83,8 +83,10 @@ def queue_settings(value: dict[str, Any]) -> QueueSettings:
     return settings
 
 
-def check_backoff(policy: Backoff) -> None:
+def check_backoff(policy: object) -> None:
     """Refuse a backoff that would wait for ever or go back in time."""
+    if not isinstance(policy, Backoff) or not isinstance(policy.policy, Policy):
+        raise Invalid(f"a backoff must be a Backoff with one of the policies {', '.join(Policy)}")
     between("backoff.base_s", policy.base_s, 0, _DAY_S)
     between("backoff.cap_s", policy.cap_s, 0, 7 * _DAY_S)
 

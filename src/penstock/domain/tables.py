@@ -95,6 +95,8 @@ class Tables:
         """Undo everything since ``begin``: jobs, settings, order and time."""
         for old, new in reversed(self._journal):
             self._index(new, old)
+        for tenant, queue in {(job.tenant, job.queue) for change in self._journal for job in change if job is not None}:
+            self.tidy(tenant, queue)
         for key, setting, rev in reversed(self._settings_journal):
             self._set(key, setting, rev)
         self._journal.clear()
@@ -158,7 +160,7 @@ class Tables:
             if new.lease is not None:
                 after = new.lease.call
             else:
-                _enter(tenant, queue, new)
+                _enter(tenant, queue, new, self.now)
                 after = None if new.ending is None else new.ending.call
         else:
             del tenant.jobs[job.id]
@@ -184,6 +186,7 @@ class Tables:
             self.settings[key] = setting
         if kind is SettingKind.QUEUE:
             self.tenant(tenant).queue(name).settings = DEFAULTS if setting is None else queue_settings(setting.value)
+            self.tidy(tenant, name)
 
 
 def _leave(tenant: TenantTable, queue: QueueTable, job: Job) -> None:
@@ -195,12 +198,12 @@ def _leave(tenant: TenantTable, queue: QueueTable, job: Job) -> None:
         queue.finished[job.state, job.idempotency_key is not None].leave()
 
 
-def _enter(tenant: TenantTable, queue: QueueTable, job: Job) -> None:
+def _enter(tenant: TenantTable, queue: QueueTable, job: Job, now: datetime) -> None:
     if job.state is State.QUEUED:
         line = queue.lines.get(job.kind)
         if line is None:
             line = queue.lines[job.kind] = Line(tenant.jobs)
-        line.enter(job)
+        line.enter(job, now)
         if job.deadline_at is not None:
             tenant.deadlines.enter(job.deadline_at, job)
     else:

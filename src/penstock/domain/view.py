@@ -3,7 +3,7 @@
 from base64 import b64encode
 from typing import Any, Final
 
-from msgspec import DecodeError, Struct
+from msgspec import Struct
 from msgspec.structs import asdict
 
 from penstock.domain.events import Enqueued, Entry, Requeued, Succeeded
@@ -71,7 +71,7 @@ def _data(name: str, data: bytes | None, content_type: str | None) -> dict[str, 
     if content_type == JSON:
         try:
             return {name: decode(data)}
-        except (DecodeError, RecursionError):
+        except (ValueError, RecursionError):
             # A producer can call any bytes JSON; a reader must still be able to look at the job.
             pass
     return {f"{name}_b64": b64encode(data).decode()}

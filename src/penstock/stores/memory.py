@@ -84,9 +84,10 @@ class MemoryStore:
         """Finished jobs past their queue's retention."""
         return due.outlived(self._tables, self._clock.now())
 
-    def listen(self, hear: Callable[[Record], None]) -> None:
+    def listen(self, hear: Callable[[Record], None]) -> Callable[[], None]:
         """Pass every record on."""
         self._hearers.append(hear)
+        return lambda: self._hearers.remove(hear)
 
     def _keep(self, record: Record) -> None:
         seq, at, histories = record.seq, record.at, self._histories

@@ -40,6 +40,9 @@ class Store(Protocol):
         """Commands that purge finished jobs which were kept long enough."""
         ...
 
-    def listen(self, hear: Callable[[Record], None]) -> None:
-        """Call ``hear`` with every record from now on, once it is durable. Hints: a missed one costs time only."""
+    def listen(self, hear: Callable[[Record], None]) -> Callable[[], None]:
+        """Call ``hear`` with every record from now on, once it is durable; answers how to stop that.
+
+        Hints: a missed one costs time only.
+        """
         ...
