@@ -6,7 +6,9 @@ import random
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Final, Protocol
+
+_MOST_IN_MILLISECOND: Final = 0xFFF
 
 
 class Timer(Protocol):
@@ -45,7 +47,9 @@ class SystemClock:
     """The machine's own time and chance."""
 
     def __init__(self) -> None:
-        self._last = 0
+        self._millisecond = 0
+        self._head = ""
+        self._counter = 0
 
     def now(self) -> datetime:
         """Wall-clock time in UTC."""
@@ -61,11 +65,19 @@ class SystemClock:
 
     def job_id(self) -> str:
         """Put milliseconds first, then a counter within the millisecond, then chance (RFC 9562, method 1)."""
-        stamp = time.time_ns() // 1_000_000 << 12
-        if stamp <= self._last:
-            stamp = self._last + 1
-        self._last = stamp
-        return uuid7(stamp >> 12, stamp & 0xFFF, random.getrandbits(62))
+        millisecond = time.time_ns() // 1_000_000
+        if millisecond > self._millisecond:
+            self._begin(millisecond)
+        self._counter += 1
+        if self._counter > _MOST_IN_MILLISECOND:
+            self._begin(self._millisecond + 1)
+        chance = f"{1 << 63 | random.getrandbits(62):016x}"
+        return f"{self._head}{self._counter:03x}-{chance[:4]}-{chance[4:]}"
+
+    def _begin(self, millisecond: int) -> None:
+        self._millisecond = millisecond
+        self._head = f"{millisecond >> 16:08x}-{millisecond & 0xFFFF:04x}-7"
+        self._counter = 0
 
     def secret(self) -> str:
         """128 bits of the operating system's chance."""

@@ -82,11 +82,10 @@ class Broker:
     def submit(self, command: Command) -> Awaitable[Result]:
         """Change something; answered when it is durable. Raises the refusal if it is refused."""
         check(command)
-        match command:
-            case LeaseJobs() if command.wait_s > 0:
-                return self._lease(command)
-            case Sweep():
-                return self._expire_now()
+        if type(command) is LeaseJobs and command.wait_s > 0:
+            return self._lease(command)
+        if type(command) is Sweep:
+            return self._expire_now()
         return self._commits.submit(command)
 
     async def ask(self, query: Query) -> Answer:

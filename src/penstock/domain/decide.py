@@ -5,7 +5,7 @@ applied one by one as they are taken, so a lease sees the line without the jobs 
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import msgspec
@@ -239,7 +239,7 @@ def update(tables: Tables, command: Update) -> Events:
 def _moved(tables: Tables, job: Job, command: Update) -> datetime | None:
     """When the job shall run. A time that has come is now, and a job that is due keeps its place."""
     if command.run_at is not None and command.run_at > tables.now:
-        return command.run_at.astimezone(UTC)
+        return limits.soon("run_at", command.run_at, tables.now)
     wanted_now = command.now or command.run_at is not None
     return None if wanted_now and job.run_at is not None and job.run_at > tables.now else job.run_at
 

@@ -1,7 +1,7 @@
 """Which new jobs are accepted: known by id or key, refused, or made."""
 
 from collections import Counter
-from datetime import UTC, timedelta
+from datetime import timedelta
 
 from penstock.domain import fingerprint, limits
 from penstock.domain.commands import Ack, Enqueue
@@ -99,7 +99,7 @@ def _made(tables: Tables, tenant: str, new: NewJob, order: int) -> Job:
     now = tables.now
     run_at = None
     if new.run_at is not None and new.run_at > now:
-        run_at = new.run_at.astimezone(UTC)
+        run_at = limits.soon("run_at", new.run_at, now)
     elif new.delay_s:
         run_at = now + timedelta(seconds=new.delay_s)
     deadline_at = None if new.deadline_s is None else now + timedelta(seconds=new.deadline_s)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
@@ -93,6 +93,13 @@ def time(what: str, value: object) -> None:
         raise Invalid(f"{what} must be a datetime with a time zone", **{what: repr(value)[:80]})
     if value.utcoffset() is None:
         raise Invalid(f"{what} has no time zone; give it one, as in datetime.now(UTC)", **{what: value.isoformat()})
+
+
+def soon(what: str, value: datetime, now: datetime) -> datetime:
+    """The time in UTC; refuse one that is too far off."""
+    if value - now > timedelta(seconds=MAX_DELAY_S):
+        raise Invalid(f"{what} is more than {MAX_DELAY_S / 86_400:g} days away", **{what: value.isoformat()})
+    return value.astimezone(UTC)
 
 
 def job_id(value: str | None) -> None:

@@ -25,7 +25,7 @@ from penstock.domain.commands import (
 )
 from penstock.domain.decide import found, holding
 from penstock.domain.enqueue import known_job
-from penstock.domain.events import AnyEvent, Enqueued, Purged
+from penstock.domain.events import AnyEvent, Enqueued, Leased, Purged
 from penstock.domain.job import Ended, Holding, Job, Lease
 from penstock.domain.settings import Setting
 from penstock.domain.tables import Tables
@@ -79,15 +79,17 @@ def _accepted(tables: Tables, command: Enqueue, events: Sequence[AnyEvent]) -> A
     return Accepted(tuple(jobs), tuple(fresh))
 
 
-def _leases(tables: Tables, command: LeaseJobs, _: Sequence[AnyEvent]) -> Leases:
+def _leases(tables: Tables, command: LeaseJobs, events: Sequence[AnyEvent]) -> Leases:
+    """What was taken now, or by the same call earlier and is still held under it."""
     tenant = tables.tenants.get(command.tenant)
     if tenant is None:
         return Leases(())
-    call = fingerprint.of_call(command.request_id)
+    taken = [event.id for event in events if isinstance(event, Leased)]
+    call = "" if taken else fingerprint.of_call(command.request_id)
     leases = []
-    for job_id in tenant.calls.get(call, ()):
+    for job_id in taken or tenant.calls.get(call, ()):
         job = tenant.jobs[job_id]
-        if job.lease is not None and job.lease.call == call:
+        if job.lease is not None and (taken or job.lease.call == call):
             leases.append(Lease(job, fingerprint.token(command.request_id, job.lease.index), job.lease.lease_s))
     return Leases(tuple(leases), None if leases else _due_in_s(tables, command))
 

@@ -153,18 +153,11 @@ class Tables:
         assert job is not None
         tenant = self.tenants.get(job.tenant) or self.tenant(job.tenant)
         queue = tenant.queues.get(job.queue) or tenant.queue(job.queue)
-        before = after = None
         if new is not None:
             tenant.jobs[job.id] = new
-            queue.counts[new.state] += 1
-            if new.lease is not None:
-                after = new.lease.call
-            else:
-                _enter(tenant, queue, new, self.now)
-                after = None if new.ending is None else new.ending.call
         else:
             del tenant.jobs[job.id]
-            _known(tenant, job, here=False)
+        before = after = None
         if old is not None:
             queue.counts[old.state] -= 1
             if old.lease is not None:
@@ -172,8 +165,15 @@ class Tables:
             else:
                 _leave(tenant, queue, old)
                 before = None if old.ending is None else old.ending.call
-        else:
-            _known(tenant, job, here=True)
+        if new is not None:
+            queue.counts[new.state] += 1
+            if new.lease is not None:
+                after = new.lease.call
+            else:
+                _enter(tenant, queue, new, self.now)
+                after = None if new.ending is None else new.ending.call
+        if old is None or new is None:
+            _known(tenant, job, here=new is not None)
         if before != after:
             _called(tenant, job.id, before, after)
 
