@@ -90,6 +90,16 @@ async def test_a_run_at_is_honoured_in_any_time_zone(queue: Client, clock: FakeC
     assert len(await queue.lease("mail")) == 1
 
 
+async def test_a_job_is_put_off_by_a_year_at_most_however_that_is_said(queue: Client, clock: FakeClock) -> None:
+    made = await queue.enqueue("mail", run_at=clock.now() + timedelta(days=366))
+    before = await queue.snapshot()
+    with pytest.raises(Invalid, match="run_at"):
+        await queue.enqueue("mail", run_at=clock.now() + timedelta(days=366, seconds=1))
+    with pytest.raises(Invalid, match="run_at"):
+        await queue.update(made.id, run_at=clock.now() + timedelta(days=366, seconds=1))
+    assert await queue.snapshot() == before
+
+
 async def test_a_run_at_in_the_past_is_ready_now(queue: Client, clock: FakeClock) -> None:
     job = await queue.enqueue("mail", run_at=clock.now() - timedelta(days=1))
     assert job.run_at is None

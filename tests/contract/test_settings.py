@@ -98,7 +98,7 @@ async def test_settings_hold_for_one_queue_of_one_tenant(queue: Client, other: C
         {"backoff": {"base_s": -1}},
         {"backoff": {"cap_s": 8 * 86_400}},
         {"backoff": "jitter"},
-        {"paused": object()},
+        {"paused": {1, 2}},
     ],
     ids=str,
 )

@@ -59,6 +59,29 @@ async def test_more_or_fewer_attempts_can_be_allowed(queue: Client, deadline_s: 
     assert (await queue.nack(lease)).state is State.QUEUED
 
 
+@pytest.mark.parametrize("delay_s", [None, 1.0, 60.0])
+@pytest.mark.parametrize("later_s", [None, 30.0])
+@pytest.mark.parametrize("then_s", [0, 3600])
+async def test_wherever_a_job_is_moved_it_is_counted_once(
+    queue: Client, clock: FakeClock, delay_s: float | None, later_s: float | None, then_s: float
+) -> None:
+    """Ready from the start, due since, or still waiting; and then put off or given another priority."""
+    made = await queue.enqueue("mail", delay_s=delay_s)
+    clock.advance(2)
+    await queue.stats()
+    for priority in (1, 2):
+        run_at = None if later_s is None else clock.now() + timedelta(seconds=later_s)
+        job = await queue.update(made.id, priority=priority, run_at=run_at)
+        [stats] = await queue.stats()
+        waits = job.run_at is not None and job.run_at > clock.now()
+        assert (stats.queued, stats.ready, stats.scheduled) == ((1, 0, 1) if waits else (1, 1, 0))
+    clock.advance(then_s)
+    await queue.stats()
+    await queue.cancel(made.id)
+    [stats] = await queue.stats()
+    assert (stats.queued, stats.ready, stats.scheduled) == (0, 0, 0)
+
+
 async def test_a_change_of_attempts_alone_leaves_a_job_where_it_stands(queue: Client) -> None:
     jobs = await queue.enqueue_many(NewJob("mail", number) for number in range(3))
     for job in jobs:

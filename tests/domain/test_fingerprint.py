@@ -33,7 +33,10 @@ def test_names_and_payload_do_not_run_into_each_other() -> None:
         ("no key 'colour'", "no key 'shape'"),
         ('no key "colour"', 'no key "shape"'),
         ("cannot read /var/tmp/a.txt", "cannot read /home/b/c.txt"),
-        ('Traceback:\n  File "a.py", line 7\n    x()\nValueError: no', 'Traceback:\n  File "b.py", line 9\n    x()\nValueError: no'),
+        (
+            'Traceback:\n  File "a.py", line 7\n    x()\nValueError: no',
+            'Traceback:\n  File "b.py", line 9\n    x()\nValueError: no',
+        ),
         ("no\n", "  no"),
     ],
 )
@@ -43,7 +46,12 @@ def test_errors_that_differ_in_detail_are_the_same(one: str, two: str) -> None:
 
 @pytest.mark.parametrize(
     ("one", "two"),
-    [("disk full", "disk slow"), ("KeyError: x", "ValueError: x"), ("a\nb\nc\nValueError: no", "a\nb\nc\nTypeError: no"), ("", "x")],
+    [
+        ("disk full", "disk slow"),
+        ("KeyError: x", "ValueError: x"),
+        ("a\nb\nc\nValueError: no", "a\nb\nc\nTypeError: no"),
+        ("", "x"),
+    ],
 )
 def test_errors_of_another_kind_are_not(one: str, two: str) -> None:
     assert fingerprint.of_error(one) != fingerprint.of_error(two)

@@ -15,7 +15,7 @@ from penstock.domain.queries import Everything, QueueStats, Snapshot, Stats
 from penstock.stores.port import Store
 from penstock.testing import FakeClock
 from tests.contract.conftest import Maker
-from tests.model.reference import Model, counted, in_line, numbers, plain
+from tests.model.reference import Model, counted, in_line, numbers, plain, sound
 from tests.model.wishes import QUEUES, TENANTS, Wish, World, any_wish, to_enqueue, to_lease, to_work
 
 SHORT_S = (0.001, 5.0, 10.0, 31.0)
@@ -92,6 +92,7 @@ class Comparing(RuleBasedStateMachine):
         for tenant in TENANTS:
             snapshot, stats = self.runner.run(self.looked(tenant))
             model = self.model.snapshot(tenant)
+            assert all(sound(job) for job in snapshot.jobs)
             assert plain(snapshot.jobs) == plain(model.jobs)
             assert plain(snapshot.settings) == plain(model.settings)
             assert plain(stats) == plain(self.model.stats(tenant))

@@ -87,6 +87,20 @@ def in_line(snapshot: Snapshot, command: LeaseJobs, clock: Clock) -> list[str]:
     return ids[: command.limit]
 
 
+def sound(job: Job) -> bool:
+    """Whether this can be a job at all: what no sequence of commands may ever break."""
+    return (
+        (job.state is State.LEASED) == (job.lease is not None)
+        and job.state.finished == (job.finished_at is not None)
+        and (job.state is State.DEAD) <= (job.reason is not None)
+        and 0 <= job.attempt <= job.max_attempts
+        and job.attempt <= job.lease_no
+        and job.rev > job.lease_no
+        and (job.run_at is None or job.ready_at == job.run_at or job.state is not State.QUEUED)
+        and job.created_at <= job.updated_at
+    )
+
+
 def counted(jobs: Iterable[Job], clock: Clock) -> dict[str, Counter[str]]:
     """The numbers of every queue that has a job, counted job by job."""
     counts: dict[str, Counter[str]] = {}

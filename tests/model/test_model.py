@@ -1,7 +1,7 @@
 """Any store against the reference model: the same wishes, the same outcomes, the same state after every step."""
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.contract.conftest import STORES
@@ -10,7 +10,13 @@ from tests.model.machine import Comparing, TakingBack
 # Hypothesis takes up to five minutes to make a failing example small.
 pytestmark = pytest.mark.timeout(400)
 
-QUICK = settings(max_examples=200, stateful_step_count=40, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(
+    max_examples=150,
+    stateful_step_count=40,
+    report_multiple_bugs=False,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.target, Phase.shrink],
+    suppress_health_check=[HealthCheck.too_slow],
+)
 LONG = settings(QUICK, max_examples=300, stateful_step_count=60)
 
 

@@ -215,7 +215,7 @@ def purged(tables: Tables, event: Purged) -> None:
     if event.finished_by is None or event.queue is None or event.state is None:
         gone = [tenant.jobs[job_id] for job_id in event.job_ids]
     else:
-        gone = tenant.queue(event.queue).finished[event.state, event.keyed].until(event.finished_by)
+        gone = list(tenant.queue(event.queue).finished[event.state, event.keyed].until(event.finished_by))
     for job in gone:
         tables.put(job, None)
     for name in {job.queue for job in gone}:

@@ -6,6 +6,7 @@ applied one by one as they are taken, so a lease sees the line without the jobs 
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
@@ -280,7 +281,7 @@ def _outlived(tables: Tables, command: Purge) -> Events:
         return ()
     kept_s = limits.KEY_KEPT_S if command.keyed else limits.REPEAT_S
     latest = min(command.finished_by, tables.now - timedelta(seconds=kept_s))
-    slice_ = shelf.until(latest, most=limits.PURGE_SLICE)
+    slice_ = list(islice(shelf.until(latest), limits.PURGE_SLICE))
     if not slice_:
         return ()
     bound = slice_[-1].finished_at
@@ -291,7 +292,7 @@ def _outlived(tables: Tables, command: Purge) -> Events:
         state=command.state,
         keyed=command.keyed,
         finished_by=bound,
-        count=len(shelf.until(bound)),
+        count=sum(1 for _ in shelf.until(bound)),
     )
     return (event,)
 

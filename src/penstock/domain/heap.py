@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from heapq import heappop, heappush
+from heapq import heappop, heappush, merge
 from itertools import takewhile
 from typing import Final
 
@@ -52,29 +52,31 @@ class Heap:
             return line[0][2]
         return heap[0][2] if heap else None
 
-    def pop_until(self, at: datetime) -> Iterator[Job]:
-        """Take out, in order, the jobs that count and whose time is no later than this."""
-        while (job := self.head()) is not None:
-            from_line = bool(self._line) and self._line[0][2] is job
-            if (self._line if from_line else self._heap)[0][0] > at:
-                return
-            self.live -= 1
-            if from_line:
-                self._line.popleft()
-            else:
-                heappop(self._heap)
-            yield job
+    def pop(self, at: datetime) -> Job | None:
+        """Take out the first job that counts, if its time is no later than this; ``live`` is the caller's to mind."""
+        job = self.head()
+        if job is None:
+            return None
+        if self._line and self._line[0][2] is job:
+            return self._line.popleft()[2] if self._line[0][0] <= at else None
+        return heappop(self._heap)[2] if self._heap[0][0] <= at else None
 
-    def until(self, at: datetime) -> list[Job]:
-        """The jobs that count and whose time is no later than this, left where they are."""
-        found = [entry[2] for entry in takewhile(lambda entry: entry[0] <= at, self._line)]
+    def until(self, at: datetime) -> Iterator[Job]:
+        """The jobs that count and whose time is no later than this, in order, left where they are."""
+        last: Job | None = None
+        for _, _, job in merge(takewhile(lambda entry: entry[0] <= at, self._line), sorted(self._early(at))):
+            # A change that was rolled back may have put the same value in twice.
+            if job is not last and self._jobs.get(job.id) is job:
+                last = job
+                yield job
+
+    def _early(self, at: datetime) -> Iterator[_Entry]:
         look = [0]
         while look:
             place = look.pop()
             if place < len(self._heap) and self._heap[place][0] <= at:
                 look += (2 * place + 1, 2 * place + 2)
-                found.append(self._heap[place][2])
-        return [job for job in found if self._jobs.get(job.id) is job]
+                yield self._heap[place]
 
     def _tidy(self) -> None:
         counting = {
@@ -82,45 +84,3 @@ class Heap:
         }
         self._line = deque(sorted(counting.values(), key=lambda entry: entry[:2]))
         self._heap = []
-
-
-class Shelf:
-    """Finished jobs in the order they finished, by the same rule of what counts."""
-
-    __slots__ = ("_finished", "_jobs", "live")
-
-    def __init__(self, jobs: Mapping[str, Job]) -> None:
-        self.live = 0
-        self._jobs = jobs
-        self._finished: deque[Job] = deque()
-
-    def enter(self, job: Job) -> None:
-        """Put a finished job where it belongs: at the end, or back at the front when its purge was rolled back."""
-        self.live += 1
-        if self._finished and job.order < self._finished[0].order:
-            self._finished.appendleft(job)
-        else:
-            self._finished.append(job)
-
-    def leave(self) -> None:
-        """Say that a job in here has changed or gone."""
-        self.live -= 1
-        self.head()
-        if len(self._finished) > 2 * self.live + _SLACK:
-            self._finished = deque(job for job in self._finished if self._jobs.get(job.id) is job)
-
-    def head(self) -> Job | None:
-        """The job that finished first."""
-        while self._finished and self._jobs.get(self._finished[0].id) is not self._finished[0]:
-            self._finished.popleft()
-        return self._finished[0] if self._finished else None
-
-    def until(self, at: datetime, *, most: int | None = None) -> list[Job]:
-        """The first jobs, as long as they finished no later than this."""
-        found: dict[str, Job] = {}
-        for job in self._finished:
-            if job.finished_at is None or job.finished_at > at or len(found) == most:
-                break
-            if self._jobs.get(job.id) is job:
-                found[job.id] = job
-        return list(found.values())

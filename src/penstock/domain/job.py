@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Any, Final, TypedDict
 
 import msgspec
@@ -14,8 +13,17 @@ from penstock.errors import Invalid
 
 JSON: Final = "application/json"
 BYTES: Final = "application/octet-stream"
-NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 DEFAULT_TENANT: Final = "default"
+
+
+class _NoHeaders(dict[str, str]):
+    """The headers of a job that has none, shared by all of them, so nobody may add to it."""
+
+    def __setitem__(self, key: str, value: str) -> None:
+        raise TypeError("headers are set when a job is enqueued")
+
+
+NO_HEADERS: Final[Mapping[str, str]] = _NoHeaders()
 
 
 class State(StrEnum):

@@ -47,9 +47,7 @@ class Line:
     def head(self, now: datetime) -> Job | None:
         """The job to run first, if one is ready."""
         if self._later.live:
-            for due in self._later.pop_until(now):
-                self._scheduled.discard(due.id)
-                self.enter(due, now)
+            self._promote(now)
         for priority in self._waiting:
             heap = self._ready[priority]
             if heap.live:
@@ -80,3 +78,11 @@ class Line:
     def later(self) -> int:
         """How many jobs are due later, as of the last look at the head."""
         return self._later.live
+
+    def _promote(self, now: datetime) -> None:
+        while (job := self._later.pop(now)) is not None:
+            # A change that was rolled back may have put it among the later ones twice.
+            if job.id in self._scheduled:
+                self._scheduled.discard(job.id)
+                self._later.live -= 1
+                self.enter(job, now)

@@ -91,6 +91,8 @@ def _leases(tables: Tables, command: LeaseJobs, events: Sequence[AnyEvent]) -> L
         job = tenant.jobs[job_id]
         if job.lease is not None and (taken or job.lease.call == call):
             leases.append(Lease(job, fingerprint.token(command.request_id, job.lease.index), job.lease.lease_s))
+    if len(leases) > 1 and not taken:
+        leases.sort(key=lambda lease: lease.job.lease.index if lease.job.lease else 0)
     return Leases(tuple(leases), None if leases else _due_in_s(tables, command))
 
 

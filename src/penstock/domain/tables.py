@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from penstock.domain.commands import SettingKind
-from penstock.domain.heap import Heap, Shelf
+from penstock.domain.heap import Heap
 from penstock.domain.job import Job, State
 from penstock.domain.line import Line
 from penstock.domain.settings import DEFAULTS, QueueSettings, Setting, queue_settings
@@ -23,7 +23,7 @@ class QueueTable:
     def __init__(self) -> None:
         self.lines: dict[str, Line] = {}
         self.counts: dict[State, int] = dict.fromkeys(State, 0)
-        self.finished: dict[tuple[State, bool], Shelf] = {}
+        self.finished: dict[tuple[State, bool], Heap] = {}
         self.settings: QueueSettings = DEFAULTS
 
     def tidy(self) -> bool:
@@ -195,7 +195,7 @@ def _leave(tenant: TenantTable, queue: QueueTable, job: Job) -> None:
         if job.deadline_at is not None:
             tenant.deadlines.live -= 1
     else:
-        queue.finished[job.state, job.idempotency_key is not None].leave()
+        queue.finished[job.state, job.idempotency_key is not None].live -= 1
 
 
 def _enter(tenant: TenantTable, queue: QueueTable, job: Job, now: datetime) -> None:
@@ -210,8 +210,9 @@ def _enter(tenant: TenantTable, queue: QueueTable, job: Job, now: datetime) -> N
         key = job.state, job.idempotency_key is not None
         shelf = queue.finished.get(key)
         if shelf is None:
-            shelf = queue.finished[key] = Shelf(tenant.jobs)
-        shelf.enter(job)
+            shelf = queue.finished[key] = Heap(tenant.jobs)
+        assert job.finished_at is not None
+        shelf.enter(job.finished_at, job)
 
 
 def _known(tenant: TenantTable, job: Job, *, here: bool) -> None:

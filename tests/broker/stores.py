@@ -1,0 +1,55 @@
+"""Memory stores with something wrong, for seeing what the broker makes of it."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from penstock import MemoryStore, PenstockError
+from penstock.clock import Clock
+from penstock.domain.commands import Command
+from penstock.domain.events import Record
+from penstock.domain.outcome import Outcome
+
+
+class SlowStore(MemoryStore):
+    """Commits when it is told to, and keeps count of what it was given."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock)
+        self.go = asyncio.Event()
+        self.batches: list[int] = []
+
+    async def commit(self, batch: Sequence[Command]) -> list[Outcome]:
+        self.batches.append(len(batch))
+        await self.go.wait()
+        return await super().commit(batch)
+
+
+class FailingStore(MemoryStore):
+    """Fails as often as it is told to; then it works again."""
+
+    def __init__(self, clock: Clock, error: BaseException, *, times: int) -> None:
+        super().__init__(clock)
+        self.error = error
+        self.times = times
+
+    async def commit(self, batch: Sequence[Command]) -> list[Outcome]:
+        if self.times > 0:
+            self.times -= 1
+            # A refusal that the store makes anew each time, as a real one does.
+            raise type(self.error)(*self.error.args) if isinstance(self.error, PenstockError) else self.error
+        return await super().commit(batch)
+
+
+class ForgetfulStore(MemoryStore):
+    """Answers one command too few."""
+
+    async def commit(self, batch: Sequence[Command]) -> list[Outcome]:
+        return (await super().commit(batch))[:-1]
+
+
+class SilentStore(MemoryStore):
+    """Tells nobody of its records: every wake-up is lost."""
+
+    def listen(self, hear: Callable[[Record], None]) -> Callable[[], None]:
+        del hear
+        return lambda: None
