@@ -55,11 +55,11 @@ class Lined:
         return {"priority": step.priority, "run_at": run_at, "ready_at": run_at or self.now}
 
     def put(self, old: Job | None, new: Job) -> None:
-        """As the tables do it: the table first, then in, then out."""
+        """As the tables do it: the table first, then out, then in."""
         self.jobs[new.id] = new
-        self.line.enter(new, self.now)
         if old is not None:
             self.line.leave(old)
+        self.line.enter(new, self.now)
 
     def ready(self) -> list[Job]:
         due = [job for job in self.jobs.values() if job.run_at is None or job.run_at <= self.now]
