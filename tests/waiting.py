@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 # Far more turns of the event loop than any chain of wake-ups takes.
-TURNS = 50
+TURNS = 200
 
 
 async def settled() -> None:

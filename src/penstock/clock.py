@@ -42,6 +42,10 @@ class Clock(Protocol):
         """128 random bits as 32 hexadecimal digits, which nobody can guess."""
         ...
 
+    def chance(self) -> float:
+        """A number from 0 up to 1, for waits that must not keep step with each other."""
+        ...
+
 
 class SystemClock:
     """The machine's own time and chance."""
@@ -83,6 +87,10 @@ class SystemClock:
         """128 bits of the operating system's chance."""
         return os.urandom(16).hex()
 
+    def chance(self) -> float:
+        """A number from 0 up to 1."""
+        return random.random()
+
 
 def uuid7(milliseconds: int, counter: int, chance: int) -> str:
     """A UUIDv7 of 48 bits of time, 12 bits of counter and 62 bits of chance."""
@@ -91,7 +99,10 @@ def uuid7(milliseconds: int, counter: int, chance: int) -> str:
 
 
 async def pause(clock: Clock, seconds: float) -> None:
-    """Sleep on the given clock."""
+    """Sleep on the given clock; for no time at all, let others have a turn."""
+    if seconds <= 0:
+        await asyncio.sleep(0)
+        return
     over = asyncio.Event()
     timer = clock.call_later(seconds, over.set)
     try:

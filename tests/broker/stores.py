@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from penstock import MemoryStore, PenstockError
+from penstock import MemoryStore
 from penstock.clock import Clock
 from penstock.domain.commands import Command
 from penstock.domain.events import Record
@@ -35,8 +35,7 @@ class FailingStore(MemoryStore):
     async def commit(self, batch: Sequence[Command]) -> list[Outcome]:
         if self.times > 0:
             self.times -= 1
-            # A refusal that the store makes anew each time, as a real one does.
-            raise type(self.error)(*self.error.args) if isinstance(self.error, PenstockError) else self.error
+            raise self.error.with_traceback(None)
         return await super().commit(batch)
 
 

@@ -123,18 +123,20 @@ async def test_a_job_cancelled_in_the_queue_does_not_end_an_earlier_attempt_agai
 
 
 async def test_what_one_call_makes_is_one_commit_line_by_line(queue: Client) -> None:
+    before = (await queue.snapshot()).seq
     jobs = await queue.enqueue_many(NewJob("mail", number) for number in range(3))
-    places = [(entry.seq, entry.line) for job in jobs for entry in await queue.history(job.id)]
+    places = [(entry.seq - before, entry.line) for job in jobs for entry in await queue.history(job.id)]
     assert places == [(1, 1), (1, 2), (1, 3)]
 
 
 async def test_a_call_that_changes_nothing_leaves_no_commit(queue: Client) -> None:
     job = await queue.enqueue("mail", 1)
+    before = (await queue.snapshot()).seq
     await queue.enqueue("mail", 1, id=job.id)
     await queue.lease("sms")
     await queue.expire_now()
     await queue.update(job.id)
-    assert (await queue.snapshot()).seq == 1
+    assert (await queue.snapshot()).seq == before
 
 
 async def test_the_broker_signs_what_it_does_by_itself(queue: Client, clock: FakeClock) -> None:

@@ -16,7 +16,7 @@ ORDER = [
     *("Enqueue", "LeaseJobs"),
 ]
 # Expiries of leases and of deadlines share a turn, and so do both changes of settings.
-TOGETHER = {"Lapse": "Expire", "DeleteSetting": "PutSetting"}
+TOGETHER = {"Age": "Expire", "Lapse": "Expire", "DeleteSetting": "PutSetting"}
 COMMANDS = [
     *(step for script in (*SCENES.values(), *VERBS.values()) for step in script if isinstance(step, Command)),
     PutSetting(kind=SettingKind.QUEUE, name="mail", patch={"paused": True}),
@@ -36,7 +36,7 @@ def test_every_verb_has_its_turn() -> None:
 
 def _events(batch: list[Command]) -> list[AnyEvent]:
     tables = Tables()
-    tables.begin(BEGUN_AT)
+    tables.begin(BEGUN_AT, 1)
     return run(tables, batch)[1]
 
 
@@ -48,7 +48,7 @@ def test_a_batch_happens_as_if_its_commands_had_come_in_the_order_of_their_verbs
 @given(st.lists(st.sampled_from(COMMANDS), max_size=12))
 def test_one_after_the_other_in_that_order_gives_the_same_events(batch: list[Command]) -> None:
     tables = Tables()
-    tables.begin(BEGUN_AT)
+    tables.begin(BEGUN_AT, 1)
     alone = [
         event for command in sorted(batch, key=lambda command: command.turn) for event in run(tables, [command])[1]
     ]

@@ -100,7 +100,7 @@ def test_it_knows_what_a_plain_list_of_leases_would_know(steps: list[tuple[str, 
 
 def _cancelled(*, key: str | None = None, **settings: float) -> Tables:
     tables = Tables()
-    tables.begin(after(0))
+    tables.begin(after(0), 1)
     job_id = a_job(0).id.replace("00000000-0000", "01b8dac5-b400")
     run(tables, [PutSetting(kind=SettingKind.QUEUE, name="mail", patch=settings)])
     run(tables, [Enqueue(jobs=(NewJob("mail", id=job_id, idempotency_key=key),))])

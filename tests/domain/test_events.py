@@ -28,7 +28,7 @@ def _played(script: Script) -> tuple[Tables, list[Record]]:
     tables, now = Tables(), BEGUN_AT
     for step in script:
         if isinstance(step, Command):
-            tables.begin(now)
+            tables.begin(now, tables.seq + 1)
             _, events = run(tables, [step])
             records.append(Record(len(records) + 1, now, tuple(events)))
         else:
@@ -45,7 +45,7 @@ def test_the_state_follows_from_the_events_alone() -> None:
         tables, records = _played(script)
         again = Tables()
         for record in records:
-            again.begin(record.at)
+            again.begin(record.at, record.seq)
             for event in record.events:
                 apply(again, event)
         assert _state(again) == _state(tables)

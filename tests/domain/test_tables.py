@@ -28,7 +28,7 @@ CALL = "a-request-id-of-16"
 
 
 def _commit(tables: Tables, at_s: float, *batch: Command) -> list[Outcome]:
-    tables.begin(after(at_s))
+    tables.begin(after(at_s), tables.seq + 1)
     outcomes, _ = run(tables, batch)
     return outcomes
 

@@ -25,7 +25,7 @@ def a_job(number: int = 0, **fields: Any) -> Job:
 
 def _plain_job() -> Job:
     tables = Tables()
-    tables.begin(BEGUN_AT)
+    tables.begin(BEGUN_AT, 1)
     run(tables, [Enqueue(jobs=(NewJob("mail", id=JOB_ID),))])
     job = tables.find("default", JOB_ID)
     assert job is not None

@@ -28,19 +28,29 @@ class Model:
         self._watch = due.LeaseWatch()
 
     def commit(self, batch: Sequence[Command]) -> list[Outcome]:
-        self.tables.begin(self._clock.now())
+        self.tables.begin(self._clock.now(), self.tables.seq + 1)
         outcomes, events = run(self.tables, batch)
+        if not events:
+            self.tables.rollback()
         self._watch.hear(events, self._clock.elapsed())
         return outcomes
 
+    def reopen(self) -> None:
+        """Begin to watch all leases anew, as a process does that has just opened a durable store."""
+        self._watch = due.LeaseWatch()
+        self._watch.begin(self.tables, self._clock.elapsed(), due.LeaseWatch())
+
     def take_back(self, batch: Sequence[Command]) -> None:
         """Have the batch done, and then not to have been."""
-        self.tables.begin(self._clock.now())
+        self.tables.begin(self._clock.now(), self.tables.seq + 1)
         run(self.tables, batch)
         self.tables.rollback()
 
     def overdue(self) -> list[Command]:
         return [*self._watch.expired(self._clock.elapsed()), *due.lapsed(self.tables, self._clock.now())]
+
+    def halfway(self) -> list[Command]:
+        return [*self._watch.halfway(self._clock.elapsed())]
 
     def outlived(self) -> list[Command]:
         return [*due.outlived(self.tables, self._clock.now())]
@@ -53,12 +63,12 @@ class Model:
 
 
 def plain(value: object) -> Any:
-    """The value as every store must give it: errors by kind and facts, jobs without the numbers of their places."""
+    """The value as every store must give it: errors by kind and facts, jobs without the numbers of places and commits."""
     match value:
         case PenstockError():
             return (type(value).__name__, value.facts)
         case Job():
-            return replace(value, order=0)
+            return replace(value, order=0, seq=0)
         case tuple() | list():
             return tuple(plain(item) for item in value)
         case Struct():

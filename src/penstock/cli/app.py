@@ -48,8 +48,7 @@ def _missing(ctx: typer.Context, _: Session) -> None:
 
 def _demo(session: Session) -> None:
     """Watch jobs go through a queue in memory, step by step, with the Python that does it."""
-    # Read when it is wanted: no other command needs it.
-    from penstock.cli import demo  # noqa: PLC0415
+    from penstock.cli import demo  # noqa: PLC0415 read when it is wanted: no other command needs it
 
     demo.show(session)
 

@@ -28,7 +28,8 @@ class Source:
     """Where the payload comes from, and what it is."""
 
     payload: Annotated[
-        str | None, typer.Argument(help="JSON, or - to read stdin; null when left out.", show_default=False)
+        str | None,
+        typer.Argument(help="JSON, or - to read stdin; null when left out.", metavar="PAYLOAD", show_default=False),
     ] = None
     file: Annotated[Path | None, typer.Option("--file", help="Read the payload from this file.")] = None
     content_type: Annotated[

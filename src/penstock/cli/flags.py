@@ -21,7 +21,7 @@ QueueFlag = Annotated[str | None, typer.Option("--queue", help="Only jobs of thi
 StateFlag = Annotated[
     str | None, typer.Option("--state", help=f"Only jobs in this state: {', '.join(State)}.", autocompletion=_states)
 ]
-JobIds = Annotated[list[str] | None, typer.Argument(help="The ids of jobs.", metavar="[ID]...", show_default=False)]
+JobIds = Annotated[list[str] | None, typer.Argument(help="The ids of jobs.", metavar="ID", show_default=False)]
 JobId = Annotated[str, typer.Argument(help="The id of a job.", metavar="ID")]
 QueueName = Annotated[str, typer.Argument(help="The name of a queue.", metavar="QUEUE")]
 
@@ -34,7 +34,12 @@ class Filter:
     state: StateFlag = None
     kind: Annotated[str | None, typer.Option("--kind", help="Only jobs of this kind.")] = None
     reason: Annotated[
-        str | None, typer.Option("--reason", help="Only jobs that are dead for this reason.", autocompletion=_reasons)
+        str | None,
+        typer.Option(
+            "--reason",
+            help="Only jobs whose latest failure has this reason.",
+            autocompletion=_reasons,
+        ),
     ] = None
 
     @property

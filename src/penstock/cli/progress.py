@@ -19,8 +19,13 @@ def progress(session: Session, verb: str, total: int) -> Iterator[Callable[[int]
     if session.json or total < _MANY or not console.is_terminal:
         yield lambda _: None
         return
-    # Read when it is wanted: few commands are long.
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+    from rich.progress import (  # noqa: PLC0415 read when it is wanted: few commands are long
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     with Progress(*columns, console=console, transient=True) as bar:

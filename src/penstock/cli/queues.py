@@ -33,7 +33,7 @@ Changes = Annotated[
     list[str],
     typer.Argument(
         help=f"KEY=VALUE; KEY= alone puts one back to its default. Keys: {', '.join(_TYPES)}.",
-        metavar="KEY=VALUE...",
+        metavar="KEY=VALUE",
         autocompletion=_keys,
     ),
 ]

@@ -3,7 +3,6 @@
 
 def release() -> str:
     """The version that was installed."""
-    # Read when it is wanted: it takes longer to import than the rest of the command line.
-    from importlib import metadata  # noqa: PLC0415
+    from importlib import metadata  # noqa: PLC0415 read when it is wanted: it takes longer than the rest of the command line
 
     return metadata.version("penstock")

@@ -48,7 +48,7 @@ def mail(queue: penstock.SyncClient) -> Iterator[Happened]:
     second = queue.nack(lease, "smtp.example.com: connection refused")
     yield Happened(
         [
-            f"attempt {first.attempt}: {first.state} again, to run at {first.run_at:%H:%M:%S}",
+            f"attempt {first.attempt}: {first.state} again, to run at {first.run_at:%H:%M:%SZ}",
             f"attempt {second.attempt}: {second.state}, because {second.reason}",
         ]
     )

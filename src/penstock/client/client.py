@@ -3,7 +3,7 @@
 import builtins
 from collections.abc import AsyncIterator, Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Any, TypeVar, Unpack
+from typing import Any, Final, TypeVar, Unpack
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -66,6 +66,8 @@ from penstock.errors import Invalid, LeaseLost
 T = TypeVar("T")
 Named = TypeVar("Named", State, Reason)
 
+_CALLS_KNOWN: Final = 1_000
+
 
 class Client:
     """One tenant's jobs. Every call is safe to repeat: see what each promises in docs/protocol.md."""
@@ -76,10 +78,17 @@ class Client:
         self._clock = clock
         self._tenant = tenant
         self._actor = actor
+        # When lease calls with a request id of the caller's own were first sent: a repeat counts from there (rule 12).
+        self._calls: dict[str, float] = {}
 
     def acting(self, *, tenant: str | None = None, actor: str | None = None) -> "Client":
         """The same connection for another tenant, or under another name in the history."""
-        return Client(self._seam, self._clock, tenant=tenant or self._tenant, actor=actor or self._actor)
+        return Client(
+            self._seam,
+            self._clock,
+            tenant=self._tenant if tenant is None else tenant,
+            actor=self._actor if actor is None else actor,
+        )
 
     def typed(self, queue: str, of: type[T]) -> TypedQueue[T]:
         """A queue whose payloads are of one type: a msgspec struct, a dataclass, a pydantic model, ..."""
@@ -118,6 +127,7 @@ class Client:
     ) -> builtins.list[Lease]:
         """Take the first ready jobs: of one queue, or of several in order of preference. Waits up to ``wait_s`` for one."""
         sent_at = self._clock.elapsed()
+        first_sent_at = sent_at if request_id is None else self._first_sent_at(request_id, sent_at)
         answer = await self._seam.submit(
             LeaseJobs(
                 tenant=self._tenant,
@@ -132,13 +142,15 @@ class Client:
             )
         )
         assert isinstance(answer, Leases)
+        if request_id is not None and not answer.leases:
+            self._calls.pop(request_id, None)
         return [
             Lease(
                 lease.job,
                 lease.token,
                 lease.expires_in_s,
                 lease.waited_s,
-                sent_at + lease.waited_s + lease.expires_in_s,
+                (first_sent_at if first_sent_at < sent_at else sent_at + lease.waited_s) + lease.expires_in_s,
             )
             for lease in answer.leases
         ]
@@ -411,6 +423,12 @@ class Client:
     def watch(self) -> AsyncIterator[Entry]:
         """Every event from now on, as it becomes durable. A hint for eyes and caches; the history is the truth."""
         return self._seam.watch(self._tenant)
+
+    def _first_sent_at(self, request_id: str, sent_at: float) -> float:
+        first_sent_at = self._calls.setdefault(request_id, sent_at)
+        if len(self._calls) > _CALLS_KNOWN:
+            del self._calls[next(iter(self._calls))]
+        return first_sent_at
 
     def _identified(self, jobs: Iterable[NewJob]) -> tuple[NewJob, ...]:
         several = _several("jobs", jobs)

@@ -1,13 +1,13 @@
 """From a URL to a client."""
 
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Final
-from urllib.parse import urlsplit
 
 from penstock.broker import Broker, BrokerOptions
 from penstock.client.client import Client
-from penstock.client.sync import SyncClient
+from penstock.client.sync import SyncConnection
 from penstock.clock import Clock, SystemClock
 from penstock.domain.job import DEFAULT_TENANT
 from penstock.errors import Invalid
@@ -15,6 +15,7 @@ from penstock.stores.memory import MemoryStore
 from penstock.stores.port import Store
 
 _DEFAULTS: Final = BrokerOptions()
+_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
 @asynccontextmanager
@@ -43,9 +44,9 @@ def connect_sync(
     actor: str | None = None,
     store: Store | None = None,
     options: BrokerOptions = _DEFAULTS,
-) -> SyncClient:
+) -> SyncConnection:
     """``connect`` for code without an event loop."""
-    return SyncClient(lambda: connect(url, tenant=tenant, actor=actor, store=store, options=options))
+    return SyncConnection(lambda: connect(url, tenant=tenant, actor=actor, store=store, options=options))
 
 
 def _store(url: str | None, store: Store | None, clock: Clock) -> Store:
@@ -55,9 +56,10 @@ def _store(url: str | None, store: Store | None, clock: Clock) -> Store:
 
 
 def _from_url(url: str, clock: Clock) -> Store:
-    # No error repeats the URL: it may hold a password.
-    scheme = urlsplit(url).scheme
-    opens = _STORES.get(scheme)
+    # No error repeats the URL: it may hold a password. A scheme is told only if it looks like one.
+    found = _SCHEME.match(str(url))
+    scheme = found[1].lower() if found else None
+    opens = _STORES.get(scheme or "")
     if opens is None:
         known = ", ".join(f"{name}://" for name in _STORES)
         raise Invalid(f"no store for this kind of URL in this release; it knows {known}", scheme=scheme or "none")
@@ -65,7 +67,7 @@ def _from_url(url: str, clock: Clock) -> Store:
 
 
 def _memory(url: str, clock: Clock) -> Store:
-    if url != "memory://":
+    if url.lower() != "memory://":
         raise Invalid("memory:// takes nothing after it: the jobs live in this connection alone")
     return MemoryStore(clock)
 

@@ -1,17 +1,23 @@
 """A queue whose payloads are all of one type, checked when they go in and when they come out."""
 
+import asyncio
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Unpack
 
 import msgspec
 
 from penstock.domain.job import JSON, Job, JobOptions, Lease, NewJob, Reason
-from penstock.errors import Invalid
+from penstock.errors import Invalid, PenstockError
 
 if TYPE_CHECKING:
     from penstock.client.client import Client
 
 T = TypeVar("T")
+
+_MOST_LOOKS: Final = 1_000
+# What a pydantic model reads back: names as its reader knows them, nothing computed. The reader judges, no warning.
+_AS_READ: Final = {"by_alias": True, "round_trip": True, "warnings": False}
 
 
 class TypedLease(Lease, Generic[T], frozen=True, gc=False, kw_only=True):
@@ -40,19 +46,32 @@ class TypedQueue(Generic[T]):
     async def lease(
         self, *, limit: int = 1, lease_s: float = 30.0, wait_s: float = 0.0, worker: str = ""
     ) -> list[TypedLease[T]]:
-        """Take the first ready jobs whose payload is a T; the others are dead by the time this returns."""
-        while True:
+        """Take the first ready jobs whose payload is a T, and make the others before them dead.
+
+        Comes back empty when ``wait_s`` is over in all, or after a thousand looks that found bad ones only.
+        """
+        for _ in range(_MOST_LOOKS):
             leases = await self._client.lease(self._queue, limit=limit, lease_s=lease_s, wait_s=wait_s, worker=worker)
-            good = [typed for typed in [await self._decoded(lease) for lease in leases] if typed is not None]
+            decoded = [self._decoded(lease) for lease in leases]
+            # Together, so that however many are bad, they are dead in one commit.
+            await asyncio.gather(
+                *(
+                    self._refuse(lease, bad)
+                    for lease, bad in zip(leases, decoded, strict=True)
+                    if isinstance(bad, Exception)
+                )
+            )
+            good = [lease for lease in decoded if isinstance(lease, TypedLease)]
             if good or not leases:
                 return good
+            wait_s = max(0.0, wait_s - leases[0].waited_s)
+        return []
 
-    async def _decoded(self, lease: Lease) -> TypedLease[T] | None:
+    def _decoded(self, lease: Lease) -> TypedLease[T] | Exception:
         try:
             payload = self._codec.decode(lease.job.payload_bytes)
-        except ValueError as error:
-            await self._client.nack(lease, f"bad payload: {error}", retry=False, reason=Reason.BAD_PAYLOAD)
-            return None
+        except Exception as error:  # noqa: BLE001 the type's own code may raise anything
+            return error
         return TypedLease(
             job=lease.job,
             token=lease.token,
@@ -61,6 +80,11 @@ class TypedQueue(Generic[T]):
             ends_at=lease.ends_at,
             payload=payload,
         )
+
+    async def _refuse(self, lease: Lease, error: Exception) -> None:
+        # If this does not get through the job comes again when its lease is over; the good ones do not wait for that.
+        with suppress(PenstockError):
+            await self._client.nack(lease, f"bad payload: {error}", retry=False, reason=Reason.BAD_PAYLOAD)
 
 
 def _as_json(options: JobOptions) -> JobOptions:
@@ -75,7 +99,7 @@ class _Codec(Generic[T]):
         model: Any = of
         if hasattr(of, "model_validate_json"):
             self.decode: Callable[[bytes], T] = model.model_validate_json
-            self._dump: Callable[[T], bytes] = lambda value: value.model_dump_json().encode()  # type: ignore[attr-defined] # a pydantic model
+            self._dump: Callable[[T], bytes] = lambda value: value.model_dump_json(**_AS_READ).encode()  # type: ignore[attr-defined] # a pydantic model
         else:
             self.decode = msgspec.json.Decoder(of).decode
             self._dump = msgspec.json.Encoder().encode
@@ -85,6 +109,6 @@ class _Codec(Generic[T]):
         try:
             data = self._dump(value)
             self.decode(data)
-        except (AttributeError, TypeError, ValueError) as error:
-            raise Invalid(f"the payload is no {self._of.__name__} ({error})") from error
+        except (AttributeError, TypeError, ValueError, RecursionError, OverflowError) as error:
+            raise Invalid(f"the payload is no {getattr(self._of, '__name__', self._of)} ({error})") from error
         return data

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from penstock.domain import fingerprint
 from penstock.domain.events import (
+    Aged,
     AnyEvent,
     AttemptEvent,
     Cancelled,
@@ -57,6 +58,7 @@ def leased(tables: Tables, event: Leased) -> None:
             started_at=now,
             heartbeat_at=now,
             updated_at=now,
+            seq=tables.seq,
             lease=Hold(event.call, event.index, event.lease_s),
         ),
     )
@@ -66,10 +68,18 @@ def extended(tables: Tables, event: Extended) -> None:
     """Its holder is alive."""
     job = tables.tenants[event.tenant].jobs[event.id]
     assert job.lease is not None
-    hold = replace(job.lease, beats=event.beats)
+    hold = replace(job.lease, beats=event.beats, left_s=None)
     progress = job.progress if event.progress is None else event.progress
     beaten_at = max(tables.now, job.heartbeat_at or tables.now)
-    tables.put(job, replace(job, rev=event.rev, lease=hold, progress=progress, heartbeat_at=beaten_at))
+    changes = {"lease": hold, "progress": progress, "heartbeat_at": beaten_at}
+    tables.put(job, replace(job, rev=event.rev, seq=tables.seq, **changes))
+
+
+def aged(tables: Tables, event: Aged) -> None:
+    """Whoever watches its lease from now on watches a shorter one."""
+    job = tables.tenants[event.tenant].jobs[event.id]
+    assert job.lease is not None
+    tables.put(job, replace(job, lease=replace(job.lease, left_s=event.left_s)))
 
 
 def succeeded(tables: Tables, event: Succeeded) -> None:
@@ -85,6 +95,7 @@ def succeeded(tables: Tables, event: Succeeded) -> None:
             job,
             order=tables.order,
             updated_at=now,
+            seq=tables.seq,
             state=State.SUCCEEDED,
             rev=event.rev,
             lease=None,
@@ -204,7 +215,7 @@ def updated(tables: Tables, event: Updated) -> None:
     changes = {"priority": event.priority, "max_attempts": event.max_attempts}
     if event.run_at == job.run_at:
         # Its time is as before, so is its place within the priority.
-        tables.put(job, replace(job, rev=event.rev, updated_at=tables.now, **changes))
+        tables.put(job, replace(job, rev=event.rev, updated_at=tables.now, seq=tables.seq, **changes))
     else:
         tables.put(job, _queued(tables, job, event.rev, run_at=event.run_at, **changes))
 
@@ -247,6 +258,7 @@ def _queued(tables: Tables, job: Job, rev: int, *, run_at: datetime | None, **ch
         ready_at=run_at or tables.log_time,
         order=tables.order,
         updated_at=tables.now,
+        seq=tables.seq,
         **changes,
     )
 
@@ -254,7 +266,8 @@ def _queued(tables: Tables, job: Job, rev: int, *, run_at: datetime | None, **ch
 def _finished(tables: Tables, job: Job, rev: int, **changes: Any) -> Job:
     now = tables.now
     tables.order += 1
-    return replace(job, rev=rev, lease=None, finished_at=now, updated_at=now, order=tables.order, **changes)
+    changes |= {"finished_at": now, "updated_at": now, "order": tables.order, "seq": tables.seq}
+    return replace(job, rev=rev, lease=None, **changes)
 
 
 def _ending(
@@ -277,6 +290,7 @@ CHANGES: Final[dict[type[AnyEvent], Callable[[Tables, Any], None]]] = {
     Enqueued: enqueued,
     Leased: leased,
     Extended: extended,
+    Aged: aged,
     Succeeded: succeeded,
     Failed: failed,
     Died: died,

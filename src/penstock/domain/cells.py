@@ -13,6 +13,7 @@ from penstock.domain.backoff import Backoff, Policy
 from penstock.domain.batch import run
 from penstock.domain.commands import (
     Ack,
+    Age,
     Beat,
     Cancel,
     Command,
@@ -101,6 +102,8 @@ def _change(before: Job | None, after: Job | None) -> str:
     if after is None:
         return "" if before is None else "-> gone"
     if before is not None and before.state is after.state:
+        if before.lease is not None and after.lease is not None and before.lease.left_s != after.lease.left_s:
+            return "shorter lease"
         return "" if before.rev == after.rev else "changed"
     return f"-> {after.state}" if after.reason is None else f"-> {after.state} ({after.reason})"
 
@@ -111,14 +114,14 @@ def _repeat(outcome: Outcome) -> str:
             return "same job"
         case Leases():
             return "same leases" if outcome.leases else "nothing"
-        case Count():
+        case Count() | None:
             return "nothing"
         case _:
             return "same answer"
 
 
 def _commit(tables: Tables, now: datetime, command: Command) -> Outcome:
-    tables.begin(now)
+    tables.begin(now, tables.seq + 1)
     [outcome], _ = run(tables, [command])
     return outcome
 
@@ -184,6 +187,8 @@ VERBS: Final[dict[str, Script]] = {
     "release, stale": (_held(Release, _NOBODYS),),
     "expire": (Expire(job_id=JOB_ID, lease_no=1, beats=0),),
     "expire, after a heartbeat": (_beat(_MINE), Expire(job_id=JOB_ID, lease_no=1, beats=0)),
+    "age": (Age(job_id=JOB_ID, lease_no=1, beats=0, left_s=9.0),),
+    "age, after a heartbeat": (_beat(_MINE), Age(job_id=JOB_ID, lease_no=1, beats=0, left_s=9.0)),
     "lapse": (Lapse(job_id=JOB_ID),),
     "cancel": (_CANCEL,),
     "requeue": (_REQUEUE,),

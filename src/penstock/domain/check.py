@@ -8,6 +8,7 @@ import msgspec
 from penstock.domain import limits
 from penstock.domain.commands import (
     Ack,
+    Age,
     Cancel,
     Command,
     DeleteSetting,
@@ -146,6 +147,7 @@ def _lease(command: LeaseJobs) -> None:
 
 def _heartbeat(command: Heartbeat) -> None:
     _some("beats", command.beats, limits.MAX_BEATS)
+    limits.between("ride_s", command.ride_s, 0, limits.MAX_LEASE_S)
     for beat in command.beats:
         _held(beat.job_id, beat.token)
         if beat.progress is not None:
@@ -305,6 +307,7 @@ _COMMANDS: Final[dict[type[Command], Callable[[Any], None]]] = {
     Release: _release,
     Cancel: _life,
     Expire: lambda command: limits.job_id(command.job_id),
+    Age: lambda command: limits.job_id(command.job_id),
     Lapse: lambda command: limits.job_id(command.job_id),
     Sweep: lambda _: None,
     Requeue: _requeue,

@@ -29,9 +29,13 @@ class Beat(Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Heartbeat(Command, frozen=True, gc=False, kw_only=True):
-    """The worker is alive: extend the leases of these jobs. Answered job by job."""
+    """The worker is alive: extend the leases of these jobs. Answered job by job.
+
+    ``ride_s`` is the broker's: how long it may wait for a commit to ride in before it causes one.
+    """
 
     beats: tuple[Beat, ...]
+    ride_s: float = 0.0
     turn = 0
 
 
@@ -87,6 +91,16 @@ class Expire(Command, frozen=True, gc=False, kw_only=True):
     job_id: str
     lease_no: int
     beats: int
+    turn = 5
+
+
+class Age(Command, frozen=True, gc=False, kw_only=True):
+    """A process has watched a lease for a while without a sign of life; so much is left. Void if it has changed since."""
+
+    job_id: str
+    lease_no: int
+    beats: int
+    left_s: float
     turn = 5
 
 
@@ -199,6 +213,7 @@ AnyCommand = (
     | Release
     | Cancel
     | Expire
+    | Age
     | Lapse
     | Sweep
     | Requeue

@@ -14,6 +14,7 @@ import msgspec
 from penstock.domain import backoff, fingerprint, limits
 from penstock.domain.commands import (
     Ack,
+    Age,
     Cancel,
     Command,
     DeleteSetting,
@@ -32,6 +33,7 @@ from penstock.domain.commands import (
 )
 from penstock.domain.enqueue import enqueue, follow_ups
 from penstock.domain.events import (
+    Aged,
     AnyEvent,
     Cancelled,
     Died,
@@ -85,6 +87,7 @@ def ack(tables: Tables, command: Ack) -> Events:
         queue=job.queue,
         kind=job.kind,
         rev=job.rev + 1,
+        before=job.seq,
         attempt=job.attempt,
         lease_no=job.lease_no,
         worker=job.worker,
@@ -136,6 +139,16 @@ def expire(tables: Tables, command: Expire) -> Events:
         error=error,
         error_fp=fingerprint.of_error(error),
     )
+
+
+def age(tables: Tables, command: Age) -> Events:
+    """Less is left of a lease than the store says. Void if it was extended or has ended."""
+    job = tables.find(command.tenant, command.job_id)
+    if job is None or job.lease is None or (job.lease_no, job.lease.beats) != (command.lease_no, command.beats):
+        return ()
+    if command.left_s >= (job.lease.lease_s if job.lease.left_s is None else job.lease.left_s):
+        return ()
+    return (Aged(**_who(command), id=job.id, lease_no=job.lease_no, left_s=command.left_s),)
 
 
 def _failed(
@@ -341,6 +354,7 @@ def lease(tables: Tables, command: LeaseJobs) -> Iterator[AnyEvent]:
                 queue=job.queue,
                 kind=job.kind,
                 rev=job.rev + 1,
+                before=job.seq,
                 attempt=job.attempt + 1,
                 lease_no=job.lease_no + 1,
                 worker=command.worker,
@@ -431,7 +445,7 @@ def _who(command: Command) -> dict[str, Any]:
 
 
 def _change(job: Job, command: Command) -> dict[str, Any]:
-    return {**_who(command), "id": job.id, "queue": job.queue, "kind": job.kind, "rev": job.rev + 1}
+    return {**_who(command), "id": job.id, "queue": job.queue, "kind": job.kind, "rev": job.rev + 1, "before": job.seq}
 
 
 def _attempt(job: Job, command: Command, *, rev: int = 0) -> dict[str, Any]:
@@ -443,6 +457,7 @@ def _attempt(job: Job, command: Command, *, rev: int = 0) -> dict[str, Any]:
         "queue": job.queue,
         "kind": job.kind,
         "rev": rev or job.rev + 1,
+        "before": job.seq,
         "attempt": job.attempt,
         "lease_no": job.lease_no,
         "worker": job.worker,
@@ -456,6 +471,7 @@ DECISIONS: Final[dict[type[Command], Callable[[Tables, Any], Events]]] = {
     Release: release,
     Cancel: cancel,
     Expire: expire,
+    Age: age,
     Lapse: lapse,
     Requeue: requeue,
     Update: update,

@@ -3,70 +3,144 @@
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from itertools import takewhile
-from typing import Final
+from typing import Final, NamedTuple
 
-from penstock.domain.commands import Expire, Lapse, Purge
-from penstock.domain.events import AnyEvent, Cancelled, Died, Extended, Failed, Leased, Released, Succeeded
+from penstock.domain.commands import Age, Expire, Lapse, Purge
+from penstock.domain.events import Aged, AnyEvent, Cancelled, Died, Extended, Failed, Leased, Released, Succeeded
 from penstock.domain.job import State
 from penstock.domain.limits import KEY_KEPT_S
 from penstock.domain.settings import retained_s
 from penstock.domain.tables import Tables
 
 ACTOR: Final = "penstock"
+_Key = tuple[str, str]
+
+
+class _Watched(NamedTuple):
+    """When a lease ends by this process's elapsed clock, if nothing happens to it."""
+
+    ends_at: float
+    lease_no: int
+    beats: int
 
 
 class LeaseWatch:
     """Measures leases on this process's own elapsed clock, from when it knew of them (rule 10).
 
-    Leases of one length end in the order they were last extended, so a dict per length is a queue by deadline:
-    every step costs the same, however many leases there are.
+    Leases that were as long when this process came to know them end in the order it did, so a dict per length is a
+    queue by the end: every step costs the same, however many leases there are.
     """
 
     def __init__(self) -> None:
-        # By length, then by (tenant, job id): when it ends, its lease_no and its beats.
-        self._by_length: dict[float, dict[tuple[str, str], tuple[float, int, int]]] = {}
-        self._lengths: dict[tuple[str, str], float] = {}
+        # By (left_s, lease_s) when it was known, then by (tenant, job id).
+        self._lines: dict[tuple[float, float], dict[_Key, _Watched]] = {}
+        self._where: dict[_Key, tuple[float, float]] = {}
+
+    def __len__(self) -> int:
+        """How many leases are outstanding."""
+        return len(self._where)
+
+    def begin(self, tables: Tables, elapsed: float, before: "LeaseWatch") -> None:
+        """Watch every lease there is, known since this moment, or since ``before`` knew it as it is."""
+        for name, tenant in tables.tenants.items():
+            for job in tenant.jobs.values():
+                if job.lease is not None:
+                    left_s = job.lease.lease_s if job.lease.left_s is None else job.lease.left_s
+                    watched = _Watched(elapsed + left_s, job.lease_no, job.lease.beats)
+                    earlier = before.of((name, job.id))
+                    if earlier is not None and earlier[1:] == watched[1:]:
+                        watched = min(earlier, watched)
+                    self._watch((name, job.id), (left_s, job.lease.lease_s), watched)
+
+    def of(self, key: _Key) -> _Watched | None:
+        """What is known of one lease."""
+        return self._lines[self._where[key]][key] if key in self._where else None
 
     def hear(self, events: Iterable[AnyEvent], elapsed: float) -> None:
         """Take note of durable events, known since this moment."""
         for event in events:
             match event:
                 case Leased():
-                    self._watch((event.tenant, event.id), event.lease_s, (elapsed + event.lease_s, event.lease_no, 0))
+                    length = event.lease_s
+                    watched = _Watched(elapsed + length, event.lease_no, 0)
+                    self._watch((event.tenant, event.id), (length, length), watched)
                 case Succeeded() | Failed() | Died() | Released() | Cancelled():
                     self._forget((event.tenant, event.id))
                 case Extended():
                     self._extend(event, elapsed)
+                case Aged():
+                    self._age(event, elapsed)
                 case _:
                     pass
 
     def expired(self, elapsed: float) -> list[Expire]:
         """A command for every lease whose length has passed without a sign of life."""
-        self._by_length = {length: line for length, line in self._by_length.items() if line}
+        self._lines = {length: line for length, line in self._lines.items() if line}
         return [
-            Expire(tenant=tenant, actor=ACTOR, job_id=job_id, lease_no=lease_no, beats=beats)
-            for line in self._by_length.values()
-            for (tenant, job_id), (_, lease_no, beats) in takewhile(lambda item: item[1][0] <= elapsed, line.items())
+            Expire(tenant=tenant, actor=ACTOR, job_id=job_id, lease_no=watched.lease_no, beats=watched.beats)
+            for line in self._lines.values()
+            for (tenant, job_id), watched in takewhile(lambda item: item[1].ends_at <= elapsed, line.items())
         ]
+
+    def halfway(self, elapsed: float) -> list[Age]:
+        """A command for every lease of which half is left at most while the store says more. What is over is not old."""
+        return [
+            _to_age(key, watched, elapsed)
+            for (left_s, lease_s), line in self._lines.items()
+            if left_s > lease_s / 2
+            for key, watched in takewhile(
+                lambda item, half_s=lease_s / 2: item[1].ends_at - half_s <= elapsed,  # type: ignore[misc] # a default binds it
+                line.items(),
+            )
+            if watched.ends_at > elapsed
+        ]
+
+    def all(self, elapsed: float) -> list[Age]:
+        """A command for every lease: what a process has watched must not be lost with it."""
+        return [_to_age(key, watched, elapsed) for line in self._lines.values() for key, watched in line.items()]
 
     def _extend(self, event: Extended, elapsed: float) -> None:
         key = (event.tenant, event.id)
         length = self._forget(key)
         if length is not None:
-            self._watch(key, length, (elapsed + length, event.lease_no, event.beats))
+            _, lease_s = length
+            self._watch(key, (lease_s, lease_s), _Watched(elapsed + lease_s, event.lease_no, event.beats))
 
-    def _forget(self, key: tuple[str, str]) -> float | None:
-        length = self._lengths.pop(key, None)
+    def _age(self, event: Aged, elapsed: float) -> None:
+        key = (event.tenant, event.id)
+        length = self._where.get(key)
         if length is not None:
-            del self._by_length[length][key]
+            watched = self._lines[length][key]
+            self._forget(key)
+            # This process has perhaps watched it for longer than whoever said so.
+            ends_at = min(watched.ends_at, elapsed + event.left_s)
+            self._watch(key, (event.left_s, length[1]), _Watched(ends_at, watched.lease_no, watched.beats))
+
+    def _forget(self, key: _Key) -> tuple[float, float] | None:
+        length = self._where.pop(key, None)
+        if length is not None:
+            del self._lines[length][key]
         return length
 
-    def _watch(self, key: tuple[str, str], length: float, watched: tuple[float, int, int]) -> None:
-        self._lengths[key] = length
-        line = self._by_length.get(length)
+    def _watch(self, key: _Key, length: tuple[float, float], watched: _Watched) -> None:
+        self._where[key] = length
+        line = self._lines.get(length)
         if line is None:
-            line = self._by_length[length] = {}
+            line = self._lines[length] = {}
         line[key] = watched
+
+
+def _to_age(key: _Key, watched: _Watched, elapsed: float) -> Age:
+    left_s = round(max(0.0, watched.ends_at - elapsed), 3)
+    tenant, job_id = key
+    return Age(
+        tenant=tenant,
+        actor=ACTOR,
+        job_id=job_id,
+        lease_no=watched.lease_no,
+        beats=watched.beats,
+        left_s=left_s,
+    )
 
 
 def lapsed(tables: Tables, now: datetime) -> list[Lapse]:

@@ -122,6 +122,7 @@ def _made(tables: Tables, tenant: str, new: NewJob, order: int) -> Job:
         run_at or tables.log_time,
         order,
         now,
+        tables.seq,
     )
 
 

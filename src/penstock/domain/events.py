@@ -32,12 +32,13 @@ class Event(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True, tag
 
 
 class JobEvent(Event, frozen=True, gc=False, kw_only=True):
-    """A change of one job."""
+    """A change of one job. ``before`` is the commit of the job's event before this one: its history is a chain."""
 
     id: str
     queue: str
     kind: str
     rev: int
+    before: int = 0
 
 
 class AttemptEvent(JobEvent, frozen=True, gc=False, kw_only=True):
@@ -68,6 +69,14 @@ class Extended(AttemptEvent, frozen=True, gc=False, kw_only=True):
 
     beats: int
     progress: float | None = None
+
+
+class Aged(Event, frozen=True, gc=False, kw_only=True):
+    """A lease was watched without a sign of life; so much of it is left for whoever watches from now on (rule 10)."""
+
+    id: str
+    lease_no: int
+    left_s: float
 
 
 class Succeeded(AttemptEvent, frozen=True, gc=False, kw_only=True):
@@ -168,6 +177,7 @@ AnyEvent = (
     Enqueued
     | Leased
     | Extended
+    | Aged
     | Succeeded
     | Failed
     | Died

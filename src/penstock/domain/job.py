@@ -156,12 +156,16 @@ class Ended(Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Hold(Struct, frozen=True, gc=False, omit_defaults=True):
-    """A lease as it is stored. ``call`` is the SHA-256 of the lease request id, so no reader can make a token."""
+    """A lease as it is stored. ``call`` is the SHA-256 of the lease request id, so no reader can make a token.
+
+    ``left_s`` is what is left of ``lease_s`` for a process that begins to watch it now; None: all of it (rule 10).
+    """
 
     call: str
     index: int
     lease_s: float
     beats: int = 0
+    left_s: float | None = None
 
 
 class Ending(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -194,8 +198,9 @@ class Job(Struct, frozen=True, gc=False, omit_defaults=True):
     run_at: datetime | None
     ready_at: datetime
     order: int
-    # What happened since.
+    # What happened since, the last of it in commit ``seq``.
     updated_at: datetime
+    seq: int = 0
     state: State = State.QUEUED
     rev: int = 1
     lease: Hold | None = None

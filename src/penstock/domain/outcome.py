@@ -8,6 +8,7 @@ from msgspec import Struct
 from penstock.domain import fingerprint
 from penstock.domain.commands import (
     Ack,
+    Age,
     Cancel,
     Command,
     DeleteSetting,
@@ -124,6 +125,10 @@ def _changed(_: Tables, __: Command, events: Sequence[AnyEvent]) -> Count:
     return Count(len(events))
 
 
+def _nothing(_: Tables, __: Command, ___: Sequence[AnyEvent]) -> None:
+    return None
+
+
 def _purged(_: Tables, __: Purge, events: Sequence[AnyEvent]) -> Count:
     return Count(sum(event.count for event in events if isinstance(event, Purged)))
 
@@ -143,6 +148,7 @@ ANSWERS: Final[dict[type[Command], Callable[[Tables, Any, Sequence[AnyEvent]], R
     Requeue: _job,
     Update: _job,
     Expire: _changed,
+    Age: _nothing,
     Lapse: _changed,
     Purge: _purged,
     PutSetting: _setting,

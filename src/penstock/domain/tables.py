@@ -75,18 +75,21 @@ class Tables:
         self.setting_revs: dict[tuple[str, SettingKind, str], int] = {}
         self.now: datetime = _EPOCH
         self.now_s = 0.0
+        # The commit that is being made or was made last.
+        self.seq = 0
         # The latest time any commit carried; serves for nothing but the order within a priority (rule 8).
         self.log_time: datetime = _EPOCH
         self.order = 0
         self._journal: list[tuple[Job | None, Job | None]] = []
         self._settings_journal: list[tuple[tuple[str, SettingKind, str], Setting | None, int]] = []
-        self._before = (self.now, self.log_time, self.order)
+        self._before = (self.now, self.log_time, self.order, self.seq)
 
-    def begin(self, now: datetime) -> None:
-        """Start a batch at this time; what came before can no longer be rolled back."""
+    def begin(self, now: datetime, seq: int) -> None:
+        """Start commit ``seq`` at this time; what came before can no longer be rolled back."""
         self._journal.clear()
         self._settings_journal.clear()
-        self._before = (self.now, self.log_time, self.order)
+        self._before = (self.now, self.log_time, self.order, self.seq)
+        self.seq = seq
         self.now = now
         self.now_s = now.timestamp()
         self.log_time = max(self.log_time, now)
@@ -101,7 +104,7 @@ class Tables:
             self._set(key, setting, rev)
         self._journal.clear()
         self._settings_journal.clear()
-        self.now, self.log_time, self.order = self._before
+        self.now, self.log_time, self.order, self.seq = self._before
         self.now_s = self.now.timestamp()
 
     def tenant(self, name: str) -> TenantTable:
@@ -131,6 +134,10 @@ class Tables:
         """Replace one value of a job by the next; None stands for absent."""
         self._journal.append((old, new))
         self._index(old, new)
+
+    def load(self, job: Job) -> None:
+        """Put in a job of a snapshot, which cannot be rolled back."""
+        self._index(None, job)
 
     def gone(self) -> Iterator[Job]:
         """The jobs that left the tables since ``begin``."""

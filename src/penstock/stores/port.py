@@ -10,7 +10,15 @@ from penstock.domain.queries import Answer, Query
 
 
 class Store(Protocol):
-    """Where jobs live."""
+    """Where jobs live.
+
+    ``look_s`` is how often to ``refresh`` while somebody waits; None when nobody else can commit here.
+    """
+
+    @property
+    def look_s(self) -> float | None:
+        """Seconds between two looks for what others have committed."""
+        ...
 
     async def open(self) -> None:
         """Get ready. Raises Unavailable or Corrupt rather than serve from a store that cannot keep its promise."""
@@ -32,12 +40,20 @@ class Store(Protocol):
         """Look, at committed state only. Raises NotFound for an unknown job."""
         ...
 
+    async def refresh(self) -> None:
+        """Learn what others have committed by now, and tell whoever listens."""
+        ...
+
     async def overdue(self) -> Sequence[Command]:
-        """What time demands now: commands for leases that have run out and deadlines that have passed."""
+        """What time demands now: commands for leases that have run out or grown old, and deadlines that have passed."""
         ...
 
     async def outlived(self) -> Sequence[Command]:
         """Commands that purge finished jobs which were kept long enough."""
+        ...
+
+    async def parting(self) -> Sequence[Command]:
+        """What must be committed before this process goes: how long it has watched which lease."""
         ...
 
     def listen(self, hear: Callable[[Record], None]) -> Callable[[], None]:

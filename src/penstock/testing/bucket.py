@@ -16,6 +16,12 @@ class MemoryBucket:
         self._objects: dict[str, tuple[bytes, datetime]] = {}
         self._closed = False
 
+    def again(self) -> "MemoryBucket":
+        """Open the same objects once more, as another process would, or this one after a restart."""
+        other = MemoryBucket(self._clock)
+        other._objects = self._objects
+        return other
+
     async def put(self, key: str, data: bytes) -> None:
         """Create the object or raise Taken."""
         check_key(key)

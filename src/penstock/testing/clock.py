@@ -62,3 +62,7 @@ class FakeClock:
     def secret(self) -> str:
         """128 bits from the seed."""
         return f"{self._chance.getrandbits(128):032x}"
+
+    def chance(self) -> float:
+        """A number from 0 up to 1, from the seed."""
+        return self._chance.random()

@@ -43,7 +43,8 @@ class Bucket(Protocol):
         """Create the object, or raise Taken when the key has one, which stays as it is.
 
         When this returns, the object outlives a crash. A crash before leaves nothing or the whole object, never a
-        part. Unavailable: it may or may not have been created; put it again, and if that is Taken, look whose it is.
+        part. Unavailable: it may or may not have been created; put it again, and if that is Taken, get it to see whose
+        it is: only then does it outlive a crash for certain.
         Busy: no space; this call has changed nothing, which says nothing about an earlier one that was Unavailable.
         """
         ...
@@ -65,7 +66,10 @@ class Bucket(Protocol):
         ...
 
     async def close(self) -> None:
-        """Let go of what the bucket holds, once all calls made before are answered. A later call is Unavailable."""
+        """Let go of what the bucket holds, once all calls made before are answered.
+
+        A later call is Unavailable; closing again is harmless.
+        """
         ...
 
 

@@ -1,0 +1,336 @@
+"""The object log: a commit is a create-only put of the next record, and whoever creates it owns it.
+
+The state is kept in memory as of the last record this process knows. A batch is decided on it at once; if the put is
+lost, the batch is taken back, the winner's record is applied, and the batch is decided again. So a commit costs one
+request, whatever the depth, and any number of processes may use one bucket at once.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec import Struct
+
+from penstock.clock import Clock, pause
+from penstock.domain.batch import run
+from penstock.domain.commands import Command
+from penstock.domain.events import AnyEvent, Record
+from penstock.domain.outcome import Outcome
+from penstock.domain.queries import Answer, History, Query
+from penstock.errors import Busy, Corrupt, NotFound, PenstockError, Unavailable
+from penstock.stores.kept import Kept
+from penstock.stores.log import record as records
+from penstock.stores.log import snapshot
+from penstock.stores.log.boundary import Boundary, Void
+from penstock.stores.log.bucket import Bucket, Taken
+from penstock.stores.log.clean import clean
+from penstock.stores.log.history import Chain
+from penstock.stores.log.probe import FOLDER as PROBES
+from penstock.stores.log.probe import MOST_OFF, probe
+from penstock.stores.log.state import State
+
+_log: Final = logging.getLogger("penstock")
+
+_FIRST_RETRY_S: Final = 0.02
+_LAST_RETRY_S: Final = 2.0
+_WIDEST: Final = 64
+# A process that saw a foreign commit so lately lets others have a turn after each win (rule 9).
+_CROWDED_S: Final = 1.0
+
+
+class LogOptions(Struct, frozen=True, kw_only=True):
+    """The log's numbers: for object storage by default; a directory is looked at more often, since that is cheap."""
+
+    # For how long a listing of the snapshots serves (rule 2).
+    listing_s: float = 600.0
+    # How often to look for what others have committed, while somebody waits (rule 1).
+    look_s: float = 1.0
+    # A snapshot is due when the records since the last one are so many bytes, or so many (rule 7).
+    snapshot_bytes: int = 1 << 20
+    snapshot_records: int = 10_000
+
+
+DEFAULTS: Final = LogOptions()
+DIRECTORY: Final = LogOptions(listing_s=0.0, look_s=0.02)
+
+
+class LogStore:
+    """Jobs in a bucket. Looking never writes; the first command makes the log if there is none."""
+
+    def __init__(self, bucket: Bucket, clock: Clock, options: LogOptions = DEFAULTS) -> None:
+        self._bucket = bucket
+        self._clock = clock
+        self._options = options
+        self._boundary = Boundary(bucket, clock, options.listing_s)
+        self._hearers: list[Callable[[Record], None]] = []
+        self._state = State(clock, self._hearers)
+        self._chain = Chain(bucket)
+        # Whoever holds this may change the state: one put in flight, one reader of the tail.
+        self._turn = asyncio.Lock()
+        self._looked_at = 0.0
+        self._crowded_at: float | None = None
+        self._put_s = 0.0
+        # When the elapsed clock began, by the wall clock, as the bucket was probed; None: not yet.
+        self._steady: datetime | None = None
+        self._imaging: asyncio.Task[None] | None = None
+
+    @property
+    def look_s(self) -> float:
+        """Seconds between two looks for what others have committed."""
+        return self._options.look_s
+
+    async def open(self) -> None:
+        """Read the newest snapshot and the records after it. A bucket without a log is no error yet."""
+        async with self._turn:
+            await self._load()
+
+    async def close(self) -> None:
+        """Let go of the bucket; a snapshot that is being made is given up."""
+        if self._imaging is not None:
+            self._imaging.cancel()
+            await asyncio.gather(self._imaging, return_exceptions=True)
+        await self._bucket.close()
+
+    async def commit(self, batch: Sequence[Command]) -> list[Outcome]:
+        """Decide the batch and put it as the next record, again and again until it is this process that wins.
+
+        A batch that changes nothing is not written; it counts when a look at the log, sent after the batch came in,
+        shows nothing new (rule 1).
+        """
+        async with self._turn:
+            await self._prepare()
+            while True:
+                try:
+                    outcomes, events = self._decided(batch)
+                    if await self._put(tuple(events)) if events else not await self._catch_up():
+                        return outcomes
+                except Void:
+                    await self._load()
+                finally:
+                    self._state.settle()
+
+    async def ask(self, query: Query) -> Answer:
+        """Look at committed state, one look behind others at most. That there is no such job is said only after one."""
+        if not self._turn.locked() and self._clock.elapsed() - self._looked_at >= self._options.look_s:
+            await self.refresh()
+        try:
+            return await self._answer(query)
+        except NotFound:
+            async with self._turn:
+                await self._look()
+            return await self._answer(query)
+
+    async def refresh(self) -> None:
+        """Learn what others have committed; a commit under way learns it as well."""
+        if not self._turn.locked():
+            async with self._turn:
+                await self._look()
+
+    async def overdue(self) -> Sequence[Command]:
+        """Leases by the elapsed clock, after a look at the log; deadlines by the wall clock."""
+        if len(self._state.kept.watch):
+            await self.refresh()
+        kept = self._settled()
+        return [*kept.overdue(), *kept.watch.halfway(self._clock.elapsed())]
+
+    async def outlived(self) -> Sequence[Command]:
+        """Finished jobs past their queue's retention."""
+        return self._settled().outlived()
+
+    async def parting(self) -> Sequence[Command]:
+        """How long each lease was watched, unless this process has only looked."""
+        return () if self._steady is None else self._settled().watch.all(self._clock.elapsed())
+
+    def listen(self, hear: Callable[[Record], None]) -> Callable[[], None]:
+        """Pass every record on, this process's own and those of others."""
+        self._hearers.append(hear)
+        return lambda: self._hearers.remove(hear)
+
+    def _settled(self) -> Kept:
+        """What is durable. A batch whose put is under way is taken back, and applied again when it has won (rule 6)."""
+        self._state.settle()
+        return self._state.kept
+
+    async def _answer(self, query: Query) -> Answer:
+        kept = self._settled()
+        if self._state.seq == 0:
+            raise NotFound("there is no queue here yet; the first enqueue makes one")
+        if isinstance(query, History):
+            return await self._chain.history(kept.tables, query)
+        return kept.answer(query)
+
+    async def _look(self) -> None:
+        try:
+            await self._catch_up()
+        except Void:
+            await self._load()
+
+    async def _load(self) -> None:
+        """Open the log anew: the newest snapshot, then every record after it."""
+        watched = self._state.kept.watch
+        while True:
+            try:
+                newest = (await self._boundary.look()).newest
+                self._state = await self._from_snapshot(newest)
+                await self._catch_up()
+            except Void:
+                # Somebody has deleted records meanwhile: there is a newer snapshot now.
+                continue
+            self._state.watch_all(self._clock.elapsed(), before=watched)
+            return
+
+    async def _from_snapshot(self, seq: int) -> State:
+        state = State(self._clock, self._hearers)
+        if seq >= 0:
+            try:
+                data = await self._bucket.get(snapshot.key(seq))
+            except NotFound:
+                raise Void(seq) from None
+            state.begin_with(data, seq)
+        return state
+
+    async def _catch_up(self) -> bool:
+        """Apply every record there is after the last one known; says whether there was any.
+
+        By name, in growing windows: the first that is absent ends it, whatever those after it answered (rule 3).
+        """
+        width, began = 1, self._state.seq
+        while True:
+            sent_at = self._clock.elapsed()
+            first = self._state.seq + 1
+            found = await self._boundary.counting(first, self._window(first, width))
+            for data in found:
+                if data is None:
+                    self._looked_at = sent_at
+                    return self._state.seq > began
+                self._follow(data)
+            width = min(2 * width, _WIDEST)
+            await asyncio.sleep(0)
+
+    async def _window(self, first: int, width: int) -> list[bytes | None]:
+        if width == 1:
+            return [await self._read(first)]
+        return await asyncio.gather(*(self._read(seq) for seq in range(first, first + width)))
+
+    async def _read(self, seq: int) -> bytes | None:
+        try:
+            return await self._bucket.get(records.key(seq))
+        except NotFound:
+            return None
+
+    async def _prepare(self) -> None:
+        """Before a batch is decided: the bucket can be trusted, there is a log, and others had their turn."""
+        if self._steady is None or abs(_zero(self._clock) - self._steady) > MOST_OFF:
+            await probe(self._bucket, self._clock)
+            self._steady = _zero(self._clock)
+        if self._state.seq == 0:
+            await self._begin_log()
+        if self._crowded_at is not None and self._clock.elapsed() - self._crowded_at < _CROWDED_S:
+            await pause(self._clock, 2 * self._clock.chance() * self._put_s)
+
+    async def _begin_log(self) -> None:
+        """Write the genesis record, unless somebody else does."""
+        await self._look()
+        if self._state.seq:
+            return
+        strays = [found.key for found in await self._bucket.list("") if not found.key.startswith(PROBES)]
+        if strays and not await self._catch_up():
+            raise Corrupt("this place is not empty, and there is no queue in it; use another", object=min(strays))
+        if self._state.seq == 0:
+            genesis = Record(1, self._clock.now(), ())
+            commit = self._clock.secret()
+            await self._create(1, commit, records.encode(genesis, commit=commit, prev="", log=self._clock.secret()))
+            await self._look()
+
+    def _decided(self, batch: Sequence[Command]) -> tuple[list[Outcome], list[AnyEvent]]:
+        state = self._state
+        state.settle()
+        tables = state.kept.tables
+        tables.begin(self._clock.now(), state.seq + 1)
+        state.dirty = True
+        outcomes, events = run(tables, batch)
+        if not events:
+            state.settle()
+        return outcomes, events
+
+    async def _put(self, events: tuple[AnyEvent, ...]) -> bool:
+        """Put the events as the next record; says whether they are durable there, and applied."""
+        state = self._state
+        record = Record(state.seq + 1, state.kept.tables.now, events)
+        commit = self._clock.secret()
+        data = records.encode(record, commit=commit, prev=state.head)
+        sent_at = self._clock.elapsed()
+        winner = await self._create(record.seq, commit, data)
+        if winner is not None:
+            self._follow(winner)
+            return False
+        self._put_s = self._clock.elapsed() - sent_at
+        self._looked_at = sent_at
+        state.adopt(record, commit, len(data))
+        self._consider_image(len(data))
+        return True
+
+    def _follow(self, data: bytes) -> None:
+        """Apply the next record, which another process has written."""
+        self._state.follow(data)
+        self._crowded_at = self._clock.elapsed()
+
+    async def _create(self, seq: int, commit: str, data: bytes) -> bytes | None:
+        """Put the same bytes until they are created or the record is found (rule 4); answers another's, if it won."""
+        key, wait_s, sure = records.key(seq), _FIRST_RETRY_S, True
+        while True:
+            try:
+                await self._boundary.counting(seq, self._bucket.put(key, data))
+            except Taken:
+                pass
+            except Busy:
+                # Nothing was written now; but an earlier put may have been.
+                if sure:
+                    raise
+            except Unavailable:
+                sure = False
+            else:
+                return None
+            found = await self._found(seq)
+            if found is not None:
+                return None if records.decode(found, seq)[0].commit == commit else found
+            await pause(self._clock, wait_s * (0.5 + self._clock.chance() / 2))
+            wait_s = min(2 * wait_s, _LAST_RETRY_S)
+
+    async def _found(self, seq: int) -> bytes | None:
+        """The record, if it can be read now."""
+        try:
+            return await self._boundary.counting(seq, self._bucket.get(records.key(seq)))
+        except (NotFound, Unavailable):
+            return None
+
+    def _consider_image(self, size: int) -> None:
+        """Begin a snapshot if the records since the last one have grown to its size with this one."""
+        state, known, options = self._state, self._boundary.known, self._options
+        if known is not None:
+            state.notice(known.newest)
+        if self._imaging is not None and not self._imaging.done():
+            return
+        most_bytes = max(options.snapshot_bytes, 0 if known is None else known.newest_bytes)
+        if state.grown(size, most_bytes=most_bytes, most_records=options.snapshot_records):
+            image = snapshot.Image(state.kept.tables, log=state.log, commit=state.head)
+            state.notice(image.seq)
+            self._imaging = asyncio.create_task(self._write_image(image))
+
+    async def _write_image(self, image: snapshot.Image) -> None:
+        try:
+            data = await image.encode(self._clock)
+            await self._bucket.put(snapshot.key(image.seq), data)
+            await clean(self._bucket, archived_to=0)
+        except Taken:
+            pass
+        except PenstockError as error:
+            # It only saves time: the next one is made when as much has come again.
+            _log.warning("snapshot_failed seq=%s error=%s", image.seq, error)
+
+
+def _zero(clock: Clock) -> datetime:
+    """When the elapsed clock began, by the wall clock: it moves when the wall clock jumps."""
+    return clock.now() - timedelta(seconds=clock.elapsed())
