@@ -84,7 +84,7 @@ TABLE: Final = (
         least=1,
         most=2048,
         secret=True,
-        help="Where the jobs live, as a URL such as memory://.",
+        help="Where the jobs live, as a URL such as file:///var/lib/jobs.",
     ),
     Option(
         name="tenant",
@@ -139,6 +139,15 @@ TABLE: Final = (
         most=60,
         help="How long a waiting call sleeps at most before it looks again.",
     ),
+    Option(
+        name="answer_s",
+        kind=Kind.NUMBER,
+        default=_BROKER.answer_s,
+        unit="seconds",
+        least=1,
+        most=3600,
+        help="How long a caller waits for a store that does not answer before its outcome is unknown.",
+    ),
 )
 
 
@@ -152,6 +161,7 @@ class Options(Struct, frozen=True, kw_only=True):
     sweep_s: float
     retention_s: float
     poll_s: float
+    answer_s: float
     came_from: Mapping[str, str]
 
     @property

@@ -159,17 +159,22 @@ class Client:
         """``async with`` this around the work: it extends the lease, and stops the work when the lease is lost."""
         return Keeper(self, self._clock, lease)
 
-    async def heartbeat(self, lease: Lease, *, progress: float | None = None) -> Holding:
-        """Extend the lease, and say how far the work is. Answers whether the job was cancelled; raises LeaseLost."""
-        [holding] = await self.heartbeat_many([lease], progress=progress)
+    async def heartbeat(self, lease: Lease, *, progress: float | None = None, ride_s: float = 0.0) -> Holding:
+        """Extend the lease, and say how far the work is. Answers whether the job was cancelled; raises LeaseLost.
+
+        It may wait ``ride_s`` for another command to share a commit with.
+        """
+        [holding] = await self.heartbeat_many([lease], progress=progress, ride_s=ride_s)
         if holding is Holding.LOST:
             raise LeaseLost("this lease does not hold the job any more: stop working on it", job_id=lease.job.id)
         return holding
 
-    async def heartbeat_many(self, leases: Iterable[Lease], *, progress: float | None = None) -> builtins.list[Holding]:
+    async def heartbeat_many(
+        self, leases: Iterable[Lease], *, progress: float | None = None, ride_s: float = 0.0
+    ) -> builtins.list[Holding]:
         """Extend many leases at once, answered one by one."""
         beats = tuple(Beat(lease.job.id, lease.token, progress) for lease in leases)
-        answer = await self._seam.submit(Heartbeat(tenant=self._tenant, actor=self._actor, beats=beats))
+        answer = await self._seam.submit(Heartbeat(tenant=self._tenant, actor=self._actor, beats=beats, ride_s=ride_s))
         assert isinstance(answer, Holdings)
         return list(answer.jobs)
 

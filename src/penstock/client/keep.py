@@ -16,7 +16,7 @@ _MARGIN_SHARE: Final = 0.05
 class Beats(Protocol):
     """Whoever can send heartbeats."""
 
-    async def heartbeat(self, lease: Lease, *, progress: float | None = None) -> Holding:
+    async def heartbeat(self, lease: Lease, *, progress: float | None = None, ride_s: float = 0.0) -> Holding:
         """Extend the lease."""
         ...
 
@@ -92,8 +92,9 @@ class Keeper:
 
     async def _extended(self) -> bool:
         sent_at = self._clock.elapsed()
+        ride_s = self._lease.expires_in_s / 12
         try:
-            holding = await self._client.heartbeat(self._lease, progress=self._progress)
+            holding = await self._client.heartbeat(self._lease, progress=self._progress, ride_s=ride_s)
         except LeaseLost as lost:
             self._stop(lost)
             return False

@@ -210,8 +210,7 @@ class Clerk:
         finally:
             self._touched.clear()
             while self._open:
-                with suppress(OSError):
-                    self._disk.close(self._open.popitem()[1])
+                self._close(self._open.popitem()[1])
 
     def _sync_above(self, device: int) -> None:
         # None of our processes has made a directory that we may not read, or a file system.
@@ -223,7 +222,12 @@ class Clerk:
                         return
                     self._syncs.sync(opened)
                 finally:
-                    self._disk.close(opened)
+                    self._close(opened)
+
+    def _close(self, opened: int) -> None:
+        # It was only looked at, or is synced.
+        with suppress(OSError):
+            self._disk.close(opened)
 
 
 def _told(error: OSError, root: Path) -> PenstockError:

@@ -43,6 +43,8 @@ _LARGE: Final = 1 << 20
 _OBJECT: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 _DRAFT: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 
+# Of a line of mountinfo: the mount's own number, that of the mount it is on, its point, its type.
+_MOUNT: Final = re.compile(r"^(\d+) (\d+) [^ \n]+ [^ \n]+ ([^ \n]+) .*? - ([^ \n]+)", re.MULTILINE)
 _NETWORK: Final = re.compile(
     r"nfs\d?|cifs|smb\w*|9p|afs|beegfs|ceph|coda|fuse(\..*)?|gfs2?|glusterfs|gpfs|lustre|ocfs2|orangefs|virtiofs"
 )
@@ -175,14 +177,14 @@ class DirectoryBucket:
 
 def network_type(mounts: str, path: PurePath) -> str | None:
     """Say on which kind of network file system a path is, if any, by the lines of ``/proc/self/mountinfo``."""
-    found = [_Mount.of(line) for line in mounts.split("\n") if " - " in line]
+    found = [_Mount(*fields) for fields in _MOUNT.findall(mounts)]
     names = {mount.name for mount in found}
     # What everything is mounted on is not shown.
     inside = [mount for mount in found if mount.above not in names - {mount.name}]
     kind = ""
-    while on_the_way := [mount for mount in inside if path.is_relative_to(mount.point)]:
+    while on_the_way := [mount for mount in inside if path.is_relative_to(mount.point())]:
         # Of two mounts on one mount, the outer hides the inner: it came later, or the inner would be on it.
-        here = min(on_the_way, key=lambda mount: len(mount.point))
+        here = min(on_the_way, key=lambda mount: len(mount.point()))
         kind = here.kind
         inside = [mount for mount in found if mount.above == here.name != mount.name]
     return kind if _NETWORK.fullmatch(kind) else None
@@ -191,15 +193,11 @@ def network_type(mounts: str, path: PurePath) -> str | None:
 class _Mount(NamedTuple):
     name: str
     above: str
-    point: str
+    escaped: str
     kind: str
 
-    @classmethod
-    def of(cls, line: str) -> "_Mount":
-        mount, _, rest = line.partition(" - ")
-        name, above, _, _, point, *_ = mount.split(" ")
-        point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), point)
-        return cls(name, above, point, rest.split(" ")[0])
+    def point(self) -> str:
+        return re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), self.escaped)
 
 
 def _is_object(name: str, there: int) -> bool:
