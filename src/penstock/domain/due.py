@@ -13,6 +13,8 @@ from penstock.domain.settings import retained_s
 from penstock.domain.tables import Tables
 
 ACTOR: Final = "penstock"
+# A process that watches a lease for less than this says nothing of it: a short command writes no more than its own.
+_NOTABLE_S: Final = 1.0
 _Key = tuple[str, str]
 
 
@@ -95,9 +97,16 @@ class LeaseWatch:
             if watched.ends_at > elapsed
         ]
 
-    def all(self, elapsed: float) -> list[Age]:
-        """A command for every lease: what a process has watched must not be lost with it."""
-        return [_to_age(key, watched, elapsed) for line in self._lines.values() for key, watched in line.items()]
+    def parting(self, elapsed: float) -> list[Age]:
+        """A command for every lease that was watched for a while: that must not be lost with the process."""
+        return [
+            _to_age(key, watched, elapsed)
+            for (left_s, _), line in self._lines.items()
+            for key, watched in takewhile(
+                lambda item, left_s=left_s: left_s - (item[1].ends_at - elapsed) >= _NOTABLE_S,  # type: ignore[misc] # a default binds it
+                line.items(),
+            )
+        ]
 
     def _extend(self, event: Extended, elapsed: float) -> None:
         key = (event.tenant, event.id)

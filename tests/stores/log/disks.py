@@ -1,4 +1,4 @@
-"""Disks for tests: calls that fail or wait while they are told to, and a real file system that is soon full."""
+"""What the tests of the directory bucket share: calls that fail or wait, real small file systems, a bucket to look at."""
 
 import os
 import stat
@@ -12,9 +12,11 @@ from typing import Any, Final
 import pytest
 
 from penstock.clock import SystemClock
+from penstock.errors import PenstockError
 from penstock.stores.log.directory import DirectoryBucket, Disk
 
 HUNG_S: Final = 10.0
+LARGE: Final = bytes((1 << 20) + 1)
 
 
 def is_folder(opened: int) -> bool:

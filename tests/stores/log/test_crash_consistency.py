@@ -17,7 +17,7 @@ from penstock.stores.log.clerk import Clerk
 from penstock.stores.log.directory import DirectoryBucket, Disk
 from tests.stores.log.crashes import Crash, Recorder, build
 
-SEEDS: Final = 8
+SEEDS: Final = 6
 BUCKET: Final = "bucket"
 SMALL: Final = b"small" * 500
 LARGE: Final = b"large" * ((1 << 20) // 5 + 1)

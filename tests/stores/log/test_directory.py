@@ -3,7 +3,7 @@
 import os
 import stat
 from asyncio import gather
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 
@@ -11,10 +11,9 @@ import pytest
 
 from penstock.errors import Corrupt, Denied, NotFound
 from penstock.stores.log.directory import Disk, network_type
-from tests.stores.log.disks import as_nobody, each_method_raises, keys, names, opened, run, tmpfs
+from tests.stores.log.disks import LARGE, as_nobody, each_method_raises, keys, names, opened, run, tmpfs
 
 DAY_S = 86_400
-LARGE = bytes((1 << 20) + 1)
 
 # Files
 
@@ -117,7 +116,7 @@ async def test_what_is_no_plain_file_is_corrupt_and_stays(make: Callable[[Path],
         make(tmp_path / "root/log/2")
         await each_method_raises(Corrupt, bucket, "log/2")
         assert await bucket.get("log/1") == b"one"
-    assert os.path.lexists(tmp_path / "root/log/2")
+    assert names(tmp_path / "root/log") == ["1", "2"]
     assert (tmp_path / "outside").read_bytes() == b"secret"
 
 
@@ -145,25 +144,34 @@ async def test_a_root_that_is_no_directory_is_corrupt(root: str, tmp_path: Path)
 # Rights
 
 
-async def test_a_root_that_may_not_be_read_is_denied() -> None:
-    with TemporaryDirectory() as root:
-        Path(root).chmod(0)
-        with as_nobody():
-            async with opened(Path(root)) as bucket:
-                await each_method_raises(Denied, bucket, "log/1")
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """A directory to which everybody finds the way."""
+    with TemporaryDirectory() as made:
+        yield Path(made)
 
 
-async def test_a_root_that_may_not_be_written_is_denied_and_can_be_read() -> None:
-    with TemporaryDirectory() as root:
-        async with opened(Path(root)) as bucket:
-            await bucket.put("log/1", b"one")
-        Path(root).chmod(0o755)
-        with as_nobody():
-            async with opened(Path(root)) as bucket:
-                for call in (bucket.put("log/2", b""), bucket.put("new/1", b""), bucket.delete("log/1")):
-                    with pytest.raises(Denied):
-                        await call
-                assert await bucket.get("log/1") == b"one"
+def allow(folder: Path, mode: int) -> None:
+    folder.chmod(mode)
+
+
+async def test_a_root_that_may_not_be_read_is_denied(public: Path) -> None:
+    allow(public, 0)
+    with as_nobody():
+        async with opened(public) as bucket:
+            await each_method_raises(Denied, bucket, "log/1")
+
+
+async def test_a_root_that_may_not_be_written_is_denied_and_can_be_read(public: Path) -> None:
+    async with opened(public) as bucket:
+        await bucket.put("log/1", b"one")
+    allow(public, 0o755)
+    with as_nobody():
+        async with opened(public) as bucket:
+            for call in (bucket.put("log/2", b""), bucket.put("new/1", b""), bucket.delete("log/1")):
+                with pytest.raises(Denied):
+                    await call
+            assert await bucket.get("log/1") == b"one"
 
 
 async def test_a_file_system_that_is_read_only_is_denied_and_can_be_read(tmp_path: Path) -> None:
@@ -188,19 +196,17 @@ async def test_a_folder_on_another_file_system_is_denied(tmp_path: Path) -> None
 # Network file systems
 
 LOCAL = "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw"
-MOUNTS = "\n".join((
-    LOCAL,
-    "30 22 0:40 / /mnt rw shared:2 master:3 - nfs4 host:/a rw",
-    "31 30 8:2 / /mnt/local rw - xfs /dev/sdb1 rw",
-    "32 31 0:41 / /mnt/local/far rw - fuse.sshfs host:/ rw",
-    r"33 22 0:42 / /with\040space\134and\011tab rw - cifs //host/share rw",
-    "34 22 0:43 / /twice rw - nfs host:/b rw",
-    "35 34 8:3 / /twice rw - ext4 /dev/sdc1 rw",
-    "36 22 0:44 / /hidden/inner rw - nfs host:/c rw",
-    "37 22 8:4 / /hidden rw - btrfs /dev/sdd1 rw",
-    "38 22 0:45 / /block rw - fuseblk /dev/sde1 rw",
-    "",
-))  # fmt: skip
+MOUNTS = rf"""{LOCAL}
+30 22 0:40 / /mnt rw shared:2 master:3 - nfs4 host:/a rw
+31 30 8:2 / /mnt/local rw - xfs /dev/sdb1 rw
+32 31 0:41 / /mnt/local/far rw - fuse.sshfs host:/ rw
+33 22 0:42 / /with\040space\134and\011tab rw - cifs //host/share rw
+34 22 0:43 / /twice rw - nfs host:/b rw
+35 34 8:3 / /twice rw - ext4 /dev/sdc1 rw
+36 22 0:44 / /hidden/inner rw - nfs host:/c rw
+37 22 8:4 / /hidden rw - btrfs /dev/sdd1 rw
+38 22 0:45 / /block rw - fuseblk /dev/sde1 rw
+"""
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import os
 from asyncio import gather, to_thread
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -12,20 +13,8 @@ import pytest
 from penstock.clock import SystemClock
 from penstock.errors import Unavailable
 from penstock.stores.log.directory import DirectoryBucket, Disk
-from tests.stores.log.disks import (
-    HUNG_S,
-    Gate,
-    is_folder,
-    keys,
-    names,
-    opened,
-)
+from tests.stores.log.disks import HUNG_S, LARGE, Gate, is_folder, keys, names, opened
 from tests.waiting import begun
-
-DAY_S = 86_400
-LARGE = bytes((1 << 20) + 1)
-
-# Threads
 
 
 def counting(calls: list[str]) -> Disk:
@@ -139,11 +128,10 @@ async def test_closing_in_the_middle_leaves_nobody_of_another_loop_waiting(tmp_p
             done.append(f"log/{loop}-{number}")
             some.set()
 
-    some = asyncio.Event()
+    some = Event()
     bucket = DirectoryBucket(tmp_path, SystemClock())
     loops = [asyncio.create_task(to_thread(asyncio.run, put_until_closed(loop))) for loop in range(3)]
-    while not done:
-        await asyncio.wait(loops, timeout=0.001)
+    await to_thread(some.wait, HUNG_S)
     await bucket.close()
     for outcome in await gather(*loops, return_exceptions=True):
         assert isinstance(outcome, Unavailable)

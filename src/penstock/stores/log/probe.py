@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Final
 
 from penstock.clock import Clock
-from penstock.errors import Invalid, Unavailable
+from penstock.errors import Invalid, NotFound, Unavailable
 from penstock.stores.log.bucket import Bucket, Taken
 
 FOLDER: Final = "probe/"
@@ -18,8 +18,7 @@ async def probe(bucket: Bucket, clock: Clock) -> None:
     try:
         await _create(bucket, key, data)
         await _create_again(bucket, key)
-        if await bucket.get(key) != data:
-            raise Invalid("this bucket changes objects that exist: it cannot hold a queue, use another")
+        await _read(bucket, key, data)
         stamps = [found.stamped_at for found in await bucket.list(FOLDER) if found.key == key]
     finally:
         await bucket.delete(key)
@@ -34,6 +33,14 @@ async def _create(bucket: Bucket, key: str, data: bytes) -> None:
     # Nobody else knows the key: if it is taken, an earlier try of the same call has created it.
     with suppress(Taken):
         await bucket.put(key, data)
+
+
+async def _read(bucket: Bucket, key: str, data: bytes) -> None:
+    try:
+        if await bucket.get(key) != data:
+            raise Invalid("this bucket changes objects that exist: it cannot hold a queue, use another")
+    except NotFound as error:
+        raise Invalid("this bucket does not show a new object at once: it cannot hold a queue, use another") from error
 
 
 async def _create_again(bucket: Bucket, key: str) -> None:

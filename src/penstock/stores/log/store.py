@@ -8,6 +8,7 @@ request, whatever the depth, and any number of processes may use one bucket at o
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -104,7 +105,7 @@ class LogStore:
             while True:
                 try:
                     outcomes, events = self._decided(batch)
-                    if await self._put(tuple(events)) if events else not await self._catch_up():
+                    if await self._put(tuple(events)) if events else not await self._catch_up(self._state):
                         return outcomes
                 except Void:
                     await self._load()
@@ -141,7 +142,7 @@ class LogStore:
 
     async def parting(self) -> Sequence[Command]:
         """How long each lease was watched, unless this process has only looked."""
-        return () if self._steady is None else self._settled().watch.all(self._clock.elapsed())
+        return () if self._steady is None else self._settled().watch.parting(self._clock.elapsed())
 
     def listen(self, hear: Callable[[Record], None]) -> Callable[[], None]:
         """Pass every record on, this process's own and those of others."""
@@ -163,7 +164,7 @@ class LogStore:
 
     async def _look(self) -> None:
         try:
-            await self._catch_up()
+            await self._catch_up(self._state)
         except Void:
             await self._load()
 
@@ -172,13 +173,13 @@ class LogStore:
         watched = self._state.kept.watch
         while True:
             try:
-                newest = (await self._boundary.look()).newest
-                self._state = await self._from_snapshot(newest)
-                await self._catch_up()
+                state = await self._from_snapshot((await self._boundary.look()).newest)
+                await self._catch_up(state)
             except Void:
                 # Somebody has deleted records meanwhile: there is a newer snapshot now.
                 continue
-            self._state.watch_all(self._clock.elapsed(), before=watched)
+            state.watch_all(self._clock.elapsed(), before=watched)
+            self._state = state
             return
 
     async def _from_snapshot(self, seq: int) -> State:
@@ -191,21 +192,21 @@ class LogStore:
             state.begin_with(data, seq)
         return state
 
-    async def _catch_up(self) -> bool:
-        """Apply every record there is after the last one known; says whether there was any.
+    async def _catch_up(self, state: State) -> bool:
+        """Apply every record there is after the last one known to the state; says whether there was any.
 
         By name, in growing windows: the first that is absent ends it, whatever those after it answered (rule 3).
         """
-        width, began = 1, self._state.seq
+        width, began = 1, state.seq
         while True:
             sent_at = self._clock.elapsed()
-            first = self._state.seq + 1
+            first = state.seq + 1
             found = await self._boundary.counting(first, self._window(first, width))
             for data in found:
                 if data is None:
                     self._looked_at = sent_at
-                    return self._state.seq > began
-                self._follow(data)
+                    return state.seq > began
+                self._follow(state, data)
             width = min(2 * width, _WIDEST)
             await asyncio.sleep(0)
 
@@ -236,13 +237,17 @@ class LogStore:
         if self._state.seq:
             return
         strays = [found.key for found in await self._bucket.list("") if not found.key.startswith(PROBES)]
-        if strays and not await self._catch_up():
-            raise Corrupt("this place is not empty, and there is no queue in it; use another", object=min(strays))
-        if self._state.seq == 0:
+        if strays:
+            await self._look()
+        else:
             genesis = Record(1, self._clock.now(), ())
             commit = self._clock.secret()
-            await self._create(1, commit, records.encode(genesis, commit=commit, prev="", log=self._clock.secret()))
+            data = records.encode(genesis, commit=commit, prev="", log=self._clock.secret())
+            with suppress(Void):
+                await self._create(1, commit, data)
             await self._look()
+        if self._state.seq == 0:
+            raise Corrupt("this place is not empty, and there is no queue in it; use another", object=min(strays))
 
     def _decided(self, batch: Sequence[Command]) -> tuple[list[Outcome], list[AnyEvent]]:
         state = self._state
@@ -264,7 +269,7 @@ class LogStore:
         sent_at = self._clock.elapsed()
         winner = await self._create(record.seq, commit, data)
         if winner is not None:
-            self._follow(winner)
+            self._follow(state, winner)
             return False
         self._put_s = self._clock.elapsed() - sent_at
         self._looked_at = sent_at
@@ -272,9 +277,9 @@ class LogStore:
         self._consider_image(len(data))
         return True
 
-    def _follow(self, data: bytes) -> None:
+    def _follow(self, state: State, data: bytes) -> None:
         """Apply the next record, which another process has written."""
-        self._state.follow(data)
+        state.follow(data)
         self._crowded_at = self._clock.elapsed()
 
     async def _create(self, seq: int, commit: str, data: bytes) -> bytes | None:
