@@ -74,6 +74,8 @@ async def test_drafts_of_a_crash_go_after_a_day_and_not_before(tmp_path: Path) -
     for name, age_s in (("old", DAY_S + 60), ("young", DAY_S - 60), ("new", 0), ("ahead", -DAY_S)):
         (tmp_path / ".tmp" / name).write_bytes(b"half")
         os.utime(tmp_path / ".tmp" / name, (now - age_s, now - age_s))
+    # A directory that was idle for days must not pass for the present.
+    os.utime(tmp_path / ".tmp", (now - 3 * DAY_S, now - 3 * DAY_S))
     async with opened(tmp_path) as bucket:
         await bucket.list("")
         assert len(names(tmp_path / ".tmp")) == 4

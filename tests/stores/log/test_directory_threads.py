@@ -12,8 +12,9 @@ import pytest
 
 from penstock.clock import SystemClock
 from penstock.errors import Unavailable
+from penstock.stores.log.clerk import _Call
 from penstock.stores.log.directory import DirectoryBucket, Disk
-from tests.stores.log.disks import HUNG_S, LARGE, Gate, is_folder, keys, names, opened
+from tests.stores.log.disks import HUNG_S, LARGE, Gate, is_folder, keys, names, opened, run
 from tests.waiting import begun
 
 
@@ -36,6 +37,17 @@ async def test_a_put_costs_one_sync_of_the_file_and_one_of_the_directory(tmp_pat
         calls.clear()
         await bucket.put("log/1", bytes(2048))
     assert calls == ["file", "link 1", "folder"]
+
+
+async def test_directories_that_are_made_again_are_synced_again(tmp_path: Path) -> None:
+    calls: list[str] = []
+    async with opened(tmp_path / "root", counting(calls)) as bucket:
+        await bucket.put("log/1", b"")
+        first = calls.copy()
+        run("rm", "-r", str(tmp_path / "root"))
+        await bucket.put("log/1", b"")
+    assert calls == first * 2
+    assert first.count("folder") > 2
 
 
 async def test_calls_made_together_are_done_in_their_order_and_share_the_sync(tmp_path: Path) -> None:
@@ -89,8 +101,9 @@ async def test_closing_answers_those_who_wait_and_may_be_done_twice_at_once(tmp_
     bucket = DirectoryBucket(tmp_path, SystemClock(), Disk(fsync=gate.fsync))
     waiting = [await begun(bucket.put("log/1", b"one")), await begun(bucket.put("log/2", LARGE))]
     closing = [await begun(bucket.close()), await begun(bucket.close())]
-    with pytest.raises(Unavailable, match="closed"):
-        await bucket.put("log/3", b"")
+    for data in (b"", LARGE):
+        with pytest.raises(Unavailable, match="closed"):
+            await bucket.put("log/3", data)
     gate.opened.set()
     await gather(*closing)
     assert all(task.done() for task in waiting)
@@ -149,6 +162,14 @@ async def test_an_event_loop_that_ends_in_the_middle_harms_no_other(tmp_path: Pa
         await to_thread(asyncio.run, leave())
         gate.opened.set()
         assert await bucket.get("log/1") == b"one"
+
+
+def test_an_answer_to_an_event_loop_that_is_gone_is_dropped() -> None:
+    loop = asyncio.new_event_loop()
+    call = _Call(str, loop.create_future())
+    loop.close()
+    call.tell("")
+    assert not call.answer.done()
 
 
 class NoThread(ThreadPoolExecutor):
