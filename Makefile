@@ -2,7 +2,7 @@
 
 # One .venv serves every target, so `make -j` takes them one after the other.
 .NOTPARALLEL:
-.PHONY: help demo test check bench clean setup-run setup-test static
+.PHONY: help demo test check bench sim clean setup-run setup-test static
 
 # An environment of the caller's must not reach into ours.
 unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
@@ -26,6 +26,10 @@ check: static
 test: static
 	$(bin)/pytest -n 2 --junitxml=.state/tests.xml
 	@! grep -o '<skipped type="pytest.skip"[^>]*' .state/tests.xml
+
+# The simulation beyond what `test` runs of it: MINUTES=5 looks at new seeds, SEED=123 shows one again, step by step.
+sim: setup-test
+	@$(bin)/python -m tests.simulation $(if $(SEED),seed $(SEED),minutes $(or $(MINUTES),5))
 
 bench: setup-test
 	$(bin)/python -m benchmarks

@@ -9,6 +9,12 @@ from datetime import UTC, datetime
 from typing import Final, Protocol
 
 _MOST_IN_MILLISECOND: Final = 0xFFF
+_SECRETS_AT_ONCE: Final = 256
+
+# Secrets that nobody has been given yet: one request to the operating system serves many lease calls.
+# A forked child begins without those of its parent.
+_unused_secrets: Final[list[str]] = []
+os.register_at_fork(after_in_child=_unused_secrets.clear)
 
 
 class Timer(Protocol):
@@ -75,17 +81,25 @@ class SystemClock:
         self._counter += 1
         if self._counter > _MOST_IN_MILLISECOND:
             self._begin(self._millisecond + 1)
-        chance = f"{1 << 63 | random.getrandbits(62):016x}"
-        return f"{self._head}{self._counter:03x}-{chance[:4]}-{chance[4:]}"
+        # The version and variant bits come first in their groups, so these have the width they need.
+        count, chance = hex(7 << 12 | self._counter), hex(2 << 62 | random.getrandbits(62))
+        return f"{self._head}{count[2:]}-{chance[2:6]}-{chance[6:]}"
 
     def _begin(self, millisecond: int) -> None:
         self._millisecond = millisecond
-        self._head = f"{millisecond >> 16:08x}-{millisecond & 0xFFFF:04x}-7"
+        self._head = f"{millisecond >> 16:08x}-{millisecond & 0xFFFF:04x}-"
         self._counter = 0
 
     def secret(self) -> str:
         """128 bits of the operating system's chance."""
-        return os.urandom(16).hex()
+        try:
+            # One step, so that no two threads are given the same.
+            return _unused_secrets.pop()
+        except IndexError:
+            digits = os.urandom(16 * _SECRETS_AT_ONCE).hex()
+            secret, *others = (digits[first : first + 32] for first in range(0, len(digits), 32))
+            _unused_secrets.extend(others)
+            return secret
 
     def chance(self) -> float:
         """A number from 0 up to 1."""

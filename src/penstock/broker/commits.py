@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from penstock.clock import Clock, Timer, pause
@@ -59,8 +60,9 @@ class GroupCommit:
         """
         if self._closed is not None:
             raise self._closed
-        if len(self._waiting.commands) >= self._most_waiting:
-            raise Busy("too many commands are waiting", retry_after_s=0.1, waiting=len(self._waiting.commands))
+        waiting = len(self._waiting.commands)
+        if waiting >= self._most_waiting:
+            raise Busy("too many commands are waiting", retry_after_s=0.1, waiting=waiting)
         if ride_s <= 0:
             self._arrived.set()
         elif self._ride is None:
@@ -102,7 +104,7 @@ class GroupCommit:
     def _enter(self, command: Command) -> "asyncio.Future[Result]":
         batch = self._waiting
         if batch.timer is None:
-            batch.timer = self._clock.call_later(self._answer_s, lambda: self._give_up(batch))
+            batch.timer = self._clock.call_later(self._answer_s, partial(self._give_up, batch))
         reply: asyncio.Future[Result] = asyncio.Future()
         batch.commands.append(command)
         batch.replies.append(reply)

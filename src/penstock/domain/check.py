@@ -50,7 +50,7 @@ _MOST_TOKEN: Final = 256
 def check(command: Command) -> None:
     """Refuse a command that breaks a limit, with an Invalid that says which."""
     try:
-        if not limits.is_name(command.tenant):
+        if command.tenant not in limits.GOOD_NAMES:
             limits.name("tenant", command.tenant)
         if command.actor is not None:
             limits.text("actor", command.actor, least=1, most=256)
@@ -72,7 +72,7 @@ def check_query(query: Query) -> None:
 
 def new_job(new: NewJob) -> None:
     """Check one job to be."""
-    if not limits.is_name(new.queue):
+    if new.queue not in limits.GOOD_NAMES:
         limits.name("queue", new.queue)
     if new.kind is not None:
         limits.name("kind", new.kind)
@@ -130,7 +130,7 @@ def _lease(command: LeaseJobs) -> None:
     if len(command.queues) != 1:
         _some("queues", command.queues, limits.MAX_QUEUES)
     for queue in command.queues:
-        if not limits.is_name(queue):
+        if queue not in limits.GOOD_NAMES:
             limits.name("queue", queue)
     if command.kinds is not None:
         _some("kinds", command.kinds, limits.MAX_KINDS)

@@ -1,9 +1,11 @@
 """What time demands: commands for deadlines that have passed, leases that have run out, jobs that were kept long enough."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from itertools import takewhile
-from typing import Final, NamedTuple
+from typing import Any, Final
+
+from msgspec import Struct
 
 from penstock.domain.commands import Age, Expire, Lapse, Purge
 from penstock.domain.events import Aged, AnyEvent, Cancelled, Died, Extended, Failed, Leased, Released, Succeeded
@@ -18,7 +20,7 @@ _NOTABLE_S: Final = 1.0
 _Key = tuple[str, str]
 
 
-class _Watched(NamedTuple):
+class _Watched(Struct, frozen=True, gc=False):
     """When a lease ends by this process's elapsed clock, if nothing happens to it."""
 
     ends_at: float
@@ -37,6 +39,12 @@ class LeaseWatch:
         # By (left_s, lease_s) when it was known, then by (tenant, job id).
         self._lines: dict[tuple[float, float], dict[_Key, _Watched]] = {}
         self._where: dict[_Key, tuple[float, float]] = {}
+        self._notes: dict[type[AnyEvent], Callable[[Any, float], None]] = {
+            Leased: self._begun,
+            Extended: self._extended,
+            Aged: self._aged,
+            **dict.fromkeys((Succeeded, Failed, Died, Released, Cancelled), self._ended),
+        }
 
     def __len__(self) -> int:
         """How many leases are outstanding."""
@@ -50,8 +58,8 @@ class LeaseWatch:
                     left_s = job.lease.lease_s if job.lease.left_s is None else job.lease.left_s
                     watched = _Watched(elapsed + left_s, job.lease_no, job.lease.beats)
                     earlier = before.of((name, job.id))
-                    if earlier is not None and earlier[1:] == watched[1:]:
-                        watched = min(earlier, watched)
+                    if earlier is not None and (earlier.lease_no, earlier.beats) == (job.lease_no, job.lease.beats):
+                        watched = min(earlier, watched, key=_ends_at)
                     self._watch((name, job.id), (left_s, job.lease.lease_s), watched)
 
     def of(self, key: _Key) -> _Watched | None:
@@ -60,20 +68,11 @@ class LeaseWatch:
 
     def hear(self, events: Iterable[AnyEvent], elapsed: float) -> None:
         """Take note of durable events, known since this moment."""
+        notes = self._notes
         for event in events:
-            match event:
-                case Leased():
-                    length = event.lease_s
-                    watched = _Watched(elapsed + length, event.lease_no, 0)
-                    self._watch((event.tenant, event.id), (length, length), watched)
-                case Succeeded() | Failed() | Died() | Released() | Cancelled():
-                    self._forget((event.tenant, event.id))
-                case Extended():
-                    self._extend(event, elapsed)
-                case Aged():
-                    self._age(event, elapsed)
-                case _:
-                    pass
+            note = notes.get(type(event))
+            if note is not None:
+                note(event, elapsed)
 
     def expired(self, elapsed: float) -> list[Expire]:
         """A command for every lease whose length has passed without a sign of life."""
@@ -108,14 +107,21 @@ class LeaseWatch:
             )
         ]
 
-    def _extend(self, event: Extended, elapsed: float) -> None:
+    def _begun(self, event: Leased, elapsed: float) -> None:
+        length = event.lease_s
+        self._watch((event.tenant, event.id), (length, length), _Watched(elapsed + length, event.lease_no, 0))
+
+    def _ended(self, event: Succeeded | Failed | Died | Released | Cancelled, _: float) -> None:
+        self._forget((event.tenant, event.id))
+
+    def _extended(self, event: Extended, elapsed: float) -> None:
         key = (event.tenant, event.id)
         length = self._forget(key)
         if length is not None:
             _, lease_s = length
             self._watch(key, (lease_s, lease_s), _Watched(elapsed + lease_s, event.lease_no, event.beats))
 
-    def _age(self, event: Aged, elapsed: float) -> None:
+    def _aged(self, event: Aged, elapsed: float) -> None:
         key = (event.tenant, event.id)
         length = self._where.get(key)
         if length is not None:
@@ -137,6 +143,10 @@ class LeaseWatch:
         if line is None:
             line = self._lines[length] = {}
         line[key] = watched
+
+
+def _ends_at(watched: _Watched) -> float:
+    return watched.ends_at
 
 
 def _to_age(key: _Key, watched: _Watched, elapsed: float) -> Age:

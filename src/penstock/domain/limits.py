@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from typing import Final
 
 from penstock.errors import Invalid
@@ -45,17 +44,21 @@ _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:-]{16,128}")
 _NESTING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
 
 
-@lru_cache(maxsize=4096)
-def is_name(value: str) -> bool:
-    """Whether this can be the name of a tenant, queue or kind."""
-    return _NAME.fullmatch(value) is not None
+# Names that were found good: every command brings the same few, and a look in here is all that those cost.
+GOOD_NAMES: Final[set[str]] = set()
+_GOOD_NAMES_KEPT: Final = 4096
 
 
 def name(what: str, value: str) -> None:
     """Refuse a name that is not 1 to 128 of the allowed characters."""
-    if not is_name(value):
+    if value in GOOD_NAMES:
+        return
+    if _NAME.fullmatch(value) is None:
         rule = "must be 1 to 128 of A-Z a-z 0-9 . _ : - and begin with a letter or digit"
         raise Invalid(f"{what} {rule}", **{what: repr(value)[:80]})
+    if len(GOOD_NAMES) >= _GOOD_NAMES_KEPT:
+        GOOD_NAMES.clear()
+    GOOD_NAMES.add(value)
 
 
 def text(what: str, value: object, *, most: int, least: int = 0) -> None:

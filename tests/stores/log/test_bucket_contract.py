@@ -1,7 +1,8 @@
 """Our buckets keep the promise of the port, and a bucket that breaks it is found out."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from itertools import cycle
 from pathlib import Path
@@ -15,6 +16,7 @@ from penstock.stores.log.directory import DirectoryBucket
 from penstock.testing import FakeClock, bucket_contract
 from penstock.testing.bucket import MemoryBucket
 from penstock.testing.bucket_contract import CHECKS, Check, check_bucket
+from tests.stores.log.disks import tmpfs
 
 Opener = Callable[[], Bucket]
 
@@ -43,24 +45,29 @@ class InTurn:
             await bucket.close()
 
 
-def in_memory(_: Path) -> Opener:
-    return MemoryBucket(FakeClock()).again
+@contextmanager
+def in_memory(_: Path) -> Iterator[Opener]:
+    yield MemoryBucket(FakeClock()).again
 
 
-def in_a_directory(root: Path) -> Opener:
-    clock = SystemClock()
-    return lambda: DirectoryBucket(root, clock)
+@contextmanager
+def in_a_directory(root: Path) -> Iterator[Opener]:
+    yield lambda: DirectoryBucket(root, SystemClock())
 
 
-def in_a_directory_in_turn(root: Path) -> Opener:
-    clock = SystemClock()
-    return lambda: InTurn(DirectoryBucket(root, clock), DirectoryBucket(root, clock))
+@contextmanager
+def in_a_directory_in_turn(root: Path) -> Iterator[Opener]:
+    with tmpfs(root, "size=64m"):
+        yield lambda: InTurn(DirectoryBucket(root, SystemClock()), DirectoryBucket(root, SystemClock()))
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("opener", [in_memory, in_a_directory, in_a_directory_in_turn])
-async def test_a_bucket_keeps_the_promise(opener: Callable[[Path], Opener], check: Check, tmp_path: Path) -> None:
-    await check_bucket(opener(tmp_path / "bucket"), [check])
+@pytest.mark.parametrize("place", [in_memory, in_a_directory, in_a_directory_in_turn])
+async def test_a_bucket_keeps_the_promise(
+    place: Callable[[Path], AbstractContextManager[Opener]], check: Check, tmp_path: Path
+) -> None:
+    with place(tmp_path / "bucket") as open_bucket:
+        await check_bucket(open_bucket, [check])
 
 
 async def test_the_checks_leave_nothing_behind(clock: FakeClock) -> None:

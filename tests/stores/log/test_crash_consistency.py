@@ -4,7 +4,7 @@ import errno
 import os
 import shutil
 from asyncio import gather
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -16,8 +16,9 @@ from penstock.errors import NotFound, Unavailable
 from penstock.stores.log.clerk import Clerk
 from penstock.stores.log.directory import DirectoryBucket, Disk
 from tests.stores.log.crashes import Crash, Recorder, build
+from tests.stores.log.disks import tmpfs
 
-SEEDS: Final = 6
+SEEDS: Final = 16
 BUCKET: Final = "bucket"
 SMALL: Final = b"small" * 500
 LARGE: Final = b"large" * ((1 << 20) // 5 + 1)
@@ -172,10 +173,17 @@ async def object_of(bucket: DirectoryBucket, key: str) -> bytes | None:
     return None
 
 
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Path]:
+    """The crashes are made up, and so many that a disk would be slow from making and removing what they left."""
+    with tmpfs(tmp_path / "memory", "size=64m") as point:
+        yield point
+
+
 @pytest.mark.parametrize("story", [one_after_the_other, many_at_once, left_by_another, begun_by_another])
-async def test_after_a_crash_at_any_point_everything_answered_is_there(story: Story, tmp_path: Path) -> None:
+async def test_after_a_crash_at_any_point_everything_answered_is_there(story: Story, memory: Path) -> None:
     # The faults below show that these are the states that matter.
-    assert await states_survived(story, tmp_path) > 40
+    assert await states_survived(story, memory) > 40
 
 
 class LinksBeforeItWrites(DirectoryBucket):
@@ -240,6 +248,6 @@ def sync_not_above_the_root(_: Recorder, node: int) -> bool:
         (many_at_once, DirectoryBucket, sync_no_folder),
     ],
 )
-async def test_a_planted_fault_is_found(story: Story, kind: Kind, sync: Sync, tmp_path: Path) -> None:
+async def test_a_planted_fault_is_found(story: Story, kind: Kind, sync: Sync, memory: Path) -> None:
     with pytest.raises(AssertionError, match="lost, by halves, or back again"):
-        await states_survived(story, tmp_path, kind, sync)
+        await states_survived(story, memory, kind, sync)
