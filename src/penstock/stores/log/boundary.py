@@ -12,6 +12,7 @@ Any other answer is void: the process opens the log anew and decides again. In a
 nothing, so there ``listing_s`` is 0, every answer is followed by a listing, and no clock is involved.
 """
 
+import asyncio
 from collections.abc import Awaitable
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
@@ -59,10 +60,19 @@ class Boundary:
         self.known = Snapshots(elapsed, now, min(found, default=NONE), newest, size)
         return self.known
 
-    async def counting(self, seq: int, answer: Awaitable[T]) -> T:
-        """Give an answer about this record and those after it, if it counts; raises Void if it does not."""
-        given = await answer
-        if not self._covers(seq) and (await self.look()).oldest >= seq:
+    async def counting(self, seq: int, answer: Awaitable[T], *, in_order: bool) -> T:
+        """Give an answer about this record and those after it, if it counts; raises Void if it does not.
+
+        ``in_order`` says that the bucket would carry out a listing made right after this call after it, too.
+        """
+        if in_order:
+            given, shown = await asyncio.gather(answer, self.look())
+        else:
+            given = await answer
+            if self._covers(seq):
+                return given
+            shown = await self.look()
+        if shown.oldest >= seq:
             raise Void(seq)
         return given
 

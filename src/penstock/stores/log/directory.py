@@ -37,7 +37,7 @@ _DRAFTS: Final = ".tmp"
 _STRAY_AFTER_S: Final = 86_400.0
 
 # Objects above this many bytes have a thread of their own, so that putting a snapshot holds up no commit.
-_LARGE: Final = 1 << 20
+IN_ORDER_BYTES: Final = 1 << 20
 
 # No symbolic link is followed here either. NONBLOCK: a FIFO must not hang us.
 _OBJECT: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -75,7 +75,7 @@ class DirectoryBucket:
     async def put(self, key: str, data: bytes) -> None:
         """Create the file: answered when it, its directory and all directories above are synced."""
         check_key(key)
-        clerk = self._large if len(data) > _LARGE else self._small
+        clerk = self._large if len(data) > IN_ORDER_BYTES else self._small
         await clerk.do(partial(self._put, clerk, key, data, self._clock.secret()))
 
     async def get(self, key: str) -> bytes:

@@ -27,6 +27,7 @@ from penstock.stores.log import snapshot
 from penstock.stores.log.boundary import Boundary, Void
 from penstock.stores.log.bucket import Bucket, Taken
 from penstock.stores.log.clean import clean
+from penstock.stores.log.directory import IN_ORDER_BYTES
 from penstock.stores.log.history import Chain
 from penstock.stores.log.probe import FOLDER as PROBES
 from penstock.stores.log.probe import MOST_OFF, probe
@@ -46,6 +47,8 @@ class LogOptions(Struct, frozen=True, kw_only=True):
 
     # For how long a listing of the snapshots serves (rule 2).
     listing_s: float = 600.0
+    # Up to so many bytes the bucket carries out calls in the order they were made; 0: it does not.
+    in_order_bytes: int = 0
     # How often to look for what others have committed, while somebody waits (rule 1).
     look_s: float = 1.0
     # A snapshot is due when the records since the last one are so many bytes, or so many (rule 7).
@@ -54,7 +57,7 @@ class LogOptions(Struct, frozen=True, kw_only=True):
 
 
 DEFAULTS: Final = LogOptions()
-DIRECTORY: Final = LogOptions(listing_s=0.0, look_s=0.02)
+DIRECTORY: Final = LogOptions(listing_s=0.0, in_order_bytes=IN_ORDER_BYTES, look_s=0.02)
 
 
 class LogStore:
@@ -201,7 +204,8 @@ class LogStore:
         while True:
             sent_at = self._clock.elapsed()
             first = state.seq + 1
-            found = await self._boundary.counting(first, self._window(first, width))
+            in_order = width == 1 and self._options.in_order_bytes > 0
+            found = await self._boundary.counting(first, self._window(first, width), in_order=in_order)
             for data in found:
                 if data is None:
                     self._looked_at = sent_at
@@ -285,9 +289,10 @@ class LogStore:
     async def _create(self, seq: int, commit: str, data: bytes) -> bytes | None:
         """Put the same bytes until they are created or the record is found (rule 4); answers another's, if it won."""
         key, wait_s, sure = records.key(seq), _FIRST_RETRY_S, True
+        in_order = len(data) <= self._options.in_order_bytes
         while True:
             try:
-                await self._boundary.counting(seq, self._bucket.put(key, data))
+                await self._boundary.counting(seq, self._bucket.put(key, data), in_order=in_order)
             except Taken:
                 pass
             except Busy:
@@ -307,7 +312,7 @@ class LogStore:
     async def _found(self, seq: int) -> bytes | None:
         """The record, if it can be read now."""
         try:
-            return await self._boundary.counting(seq, self._bucket.get(records.key(seq)))
+            return await self._boundary.counting(seq, self._bucket.get(records.key(seq)), in_order=False)
         except (NotFound, Unavailable):
             return None
 
