@@ -18,10 +18,10 @@ class SlowStore(MemoryStore):
         self.go = asyncio.Event()
         self.batches: list[int] = []
 
-    async def commit(self, batch: Sequence[Command]) -> list[Outcome]:
+    async def commit(self, batch: Sequence[Command], awaited: Callable[[], bool] = lambda: True) -> list[Outcome]:
         self.batches.append(len(batch))
         await self.go.wait()
-        return await super().commit(batch)
+        return await super().commit(batch, awaited)
 
 
 class FailingStore(MemoryStore):
@@ -32,18 +32,18 @@ class FailingStore(MemoryStore):
         self.error = error
         self.times = times
 
-    async def commit(self, batch: Sequence[Command]) -> list[Outcome]:
+    async def commit(self, batch: Sequence[Command], awaited: Callable[[], bool] = lambda: True) -> list[Outcome]:
         if self.times > 0:
             self.times -= 1
             raise self.error.with_traceback(None)
-        return await super().commit(batch)
+        return await super().commit(batch, awaited)
 
 
 class ForgetfulStore(MemoryStore):
     """Answers one command too few."""
 
-    async def commit(self, batch: Sequence[Command]) -> list[Outcome]:
-        return (await super().commit(batch))[:-1]
+    async def commit(self, batch: Sequence[Command], awaited: Callable[[], bool] = lambda: True) -> list[Outcome]:
+        return (await super().commit(batch, awaited))[:-1]
 
 
 class SilentStore(MemoryStore):

@@ -31,7 +31,6 @@ class _Batch:
             if not reply.done():
                 reply.set_exception(error)
 
-    @property
     def awaited(self) -> bool:
         """Whether anybody still waits for it."""
         return any(not reply.done() for reply in self.replies)
@@ -147,9 +146,9 @@ class GroupCommit:
         wait_s = _FIRST_RETRY_S
         while True:
             try:
-                return await self._store.commit(batch.commands)
+                return await self._store.commit(batch.commands, batch.awaited)
             except Unavailable as error:
-                if not batch.awaited:
+                if not batch.awaited():
                     raise
                 _log.warning("store_unavailable commands=%s error=%s", len(batch.commands), error)
             await pause(self._clock, wait_s * (0.5 + self._clock.chance() / 2))

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from penstock.domain.commands import SettingKind
 from penstock.domain.events import (
     AnyEvent,
+    AttemptEvent,
     Cancelled,
     Died,
     Entry,
@@ -222,7 +223,8 @@ def attempts(history: Sequence[Entry]) -> tuple[Attempt, ...]:
                 lease_s=event.lease_s,
                 started_at=entry.at,
             )
-        else:
+        elif isinstance(event, AttemptEvent) and event.lease_no in made:
+            # Of a lease that is older than the log nothing is told.
             _fold(made, entry, event)
     return tuple(made.values())
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Final
 
+from penstock.domain import limits
 from penstock.domain.commands import SettingKind
 from penstock.domain.heap import Heap
 from penstock.domain.job import Job, State
@@ -83,6 +84,7 @@ class Tables:
         self._journal: list[tuple[Job | None, Job | None]] = []
         self._settings_journal: list[tuple[tuple[str, SettingKind, str], Setting | None, int]] = []
         self._before = (self.now, self.log_time, self.order, self.seq)
+        self._fresh_ids: tuple[str, str] | None = None
 
     def begin(self, now: datetime, seq: int) -> None:
         """Start commit ``seq`` at this time; what came before can no longer be rolled back."""
@@ -92,13 +94,15 @@ class Tables:
         self.seq = seq
         self.now = now
         self.now_s = now.timestamp()
+        self._fresh_ids = None
         self.log_time = max(self.log_time, now)
 
     def rollback(self) -> None:
         """Undo everything since ``begin``: jobs, settings, order and time."""
-        for old, new in reversed(self._journal):
-            self._index(new, old)
-        for tenant, queue in {(job.tenant, job.queue) for change in self._journal for job in change if job is not None}:
+        changes = self._journal[::-1]
+        for old, new in changes:
+            self.put(new, old)
+        for tenant, queue in {(job.tenant, job.queue) for change in changes for job in change if job is not None}:
             self.tidy(tenant, queue)
         for key, setting, rev in reversed(self._settings_journal):
             self._set(key, setting, rev)
@@ -106,6 +110,13 @@ class Tables:
         self._settings_journal.clear()
         self.now, self.log_time, self.order, self.seq = self._before
         self.now_s = self.now.timestamp()
+
+    @property
+    def fresh_ids(self) -> tuple[str, str]:
+        """Between which texts an id is surely fresh in this commit."""
+        if self._fresh_ids is None:
+            self._fresh_ids = limits.fresh_ids(self.now_s)
+        return self._fresh_ids
 
     def tenant(self, name: str) -> TenantTable:
         """The tenant of this name, made when it is new."""
@@ -131,39 +142,20 @@ class Tables:
         return DEFAULTS if known is None else known.settings
 
     def put(self, old: Job | None, new: Job | None) -> None:
-        """Replace one value of a job by the next; None stands for absent."""
+        """Replace one value of a job by the next, in every index there is; None stands for absent."""
         self._journal.append((old, new))
-        self._index(old, new)
-
-    def load(self, job: Job) -> None:
-        """Put in a job of a snapshot, which cannot be rolled back."""
-        self._index(None, job)
-
-    def gone(self) -> Iterator[Job]:
-        """The jobs that left the tables since ``begin``."""
-        return (old for old, new in self._journal if new is None and old is not None)
-
-    def tidy(self, tenant: str, queue: str) -> None:
-        """Forget what is empty of a queue."""
-        table = self.tenant(tenant)
-        if table.queue(queue).tidy():
-            del table.queues[queue]
-
-    def put_setting(self, key: tuple[str, SettingKind, str], setting: Setting | None, rev: int) -> None:
-        """Replace a setting, or forget it; ``rev`` goes on either way."""
-        self._settings_journal.append((key, self.settings.get(key), self.setting_revs.get(key, 0)))
-        self._set(key, setting, rev)
-
-    def _index(self, old: Job | None, new: Job | None) -> None:
-        """Keep every index; the only code that touches them."""
-        job = new or old
+        job = old if new is None else new
         assert job is not None
-        tenant = self.tenants.get(job.tenant) or self.tenant(job.tenant)
-        queue = tenant.queues.get(job.queue) or tenant.queue(job.queue)
-        if new is not None:
-            tenant.jobs[job.id] = new
-        else:
+        tenant = self.tenants.get(job.tenant)
+        if tenant is None:
+            tenant = self.tenant(job.tenant)
+        queue = tenant.queues.get(job.queue)
+        if queue is None:
+            queue = tenant.queue(job.queue)
+        if new is None:
             del tenant.jobs[job.id]
+        else:
+            tenant.jobs[job.id] = new
         before = after = None
         if old is not None:
             queue.counts[old.state] -= 1
@@ -184,9 +176,32 @@ class Tables:
         if before != after:
             _called(tenant, job.id, before, after)
 
+    def load(self, job: Job) -> None:
+        """Put in a job of a snapshot, which cannot be rolled back."""
+        self.put(None, job)
+        self._journal.clear()
+
+    def gone(self) -> Iterator[Job]:
+        """The jobs that left the tables since ``begin``."""
+        return (old for old, new in self._journal if new is None and old is not None)
+
+    def tidy(self, tenant: str, queue: str) -> None:
+        """Forget what is empty of a queue."""
+        table = self.tenant(tenant)
+        if table.queue(queue).tidy():
+            del table.queues[queue]
+
+    def put_setting(self, key: tuple[str, SettingKind, str], setting: Setting | None, rev: int) -> None:
+        """Replace a setting, or forget it; ``rev`` goes on either way."""
+        self._settings_journal.append((key, self.settings.get(key), self.setting_revs.get(key, 0)))
+        self._set(key, setting, rev)
+
     def _set(self, key: tuple[str, SettingKind, str], setting: Setting | None, rev: int) -> None:
         tenant, kind, name = key
-        self.setting_revs[key] = rev
+        if rev:
+            self.setting_revs[key] = rev
+        else:
+            self.setting_revs.pop(key, None)
         if setting is None:
             self.settings.pop(key, None)
         else:

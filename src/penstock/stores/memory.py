@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import Any, Final, get_args
 
 from msgspec import Struct
 
@@ -14,6 +15,8 @@ from penstock.domain.events import AnyEvent, Entry, JobEvent, Purged, Record
 from penstock.domain.outcome import Outcome
 from penstock.domain.queries import Answer, History, Query
 from penstock.stores.kept import Kept
+
+_OF_ONE_JOB: Final = frozenset(event for event in get_args(AnyEvent) if issubclass(event, JobEvent))
 
 
 class _Page(Struct, frozen=True, gc=False):
@@ -43,8 +46,9 @@ class MemoryStore:
     async def close(self) -> None:
         """There is nothing to let go of; the jobs stay as long as this object."""
 
-    async def commit(self, batch: Sequence[Command]) -> list[Outcome]:
+    async def commit(self, batch: Sequence[Command], awaited: Callable[[], bool] = lambda: True) -> list[Outcome]:
         """Apply the batch; nobody sees half of it, as nothing here waits."""
+        del awaited
         tables = self._kept.tables
         tables.begin(self._clock.now(), tables.seq + 1)
         try:
@@ -86,11 +90,13 @@ class MemoryStore:
 
     def _write_down(self, record: Record) -> None:
         seq, at, histories = record.seq, record.at, self._histories
+        event: Any
         for line, event in enumerate(record.events, 1):
-            if isinstance(event, JobEvent):
+            # By type: whether a struct is of a base class is a question to its metaclass, and this is asked of each.
+            if type(event) in _OF_ONE_JOB:
                 pages = histories[event.tenant]
                 pages[event.id] = _Page(seq, line, at, event, pages.get(event.id))
-            elif isinstance(event, Purged):
+            elif type(event) is Purged:
                 for job in self._kept.tables.gone():
                     histories[job.tenant].pop(job.id, None)
 

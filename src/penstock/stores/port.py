@@ -28,11 +28,14 @@ class Store(Protocol):
         """Let go of what ``open`` took; everything committed is durable already."""
         ...
 
-    async def commit(self, batch: Sequence[Command]) -> list[Outcome]:
+    async def commit(self, batch: Sequence[Command], awaited: Callable[[], bool] = ...) -> list[Outcome]:
         """Apply the batch atomically and durably: one outcome per command, in order.
 
         When this returns, a crash loses nothing. When it raises Unavailable, the batch may or
         may not have been applied; committing the same commands again adds and loses nothing.
+
+        ``awaited`` says whether anybody still waits for it, and is asked before the batch is decided: a caller that was
+        told "unknown" may have sent the same call elsewhere and gone on from its answer.
         """
         ...
 

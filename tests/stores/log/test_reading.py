@@ -1,7 +1,7 @@
 """Reading a log from its beginning: every record, in order, or the name of the object that is not right."""
 
+import asyncio
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Final
 
 import pytest
@@ -12,8 +12,8 @@ from penstock.domain.events import Record
 from penstock.domain.job import NewJob
 from penstock.domain.verify import Finding, Verifier
 from penstock.errors import Corrupt, NotFound, Unavailable
+from penstock.stores.log import floor, snapshot
 from penstock.stores.log import record as records
-from penstock.stores.log import snapshot
 from penstock.stores.log.clean import clean
 from penstock.stores.log.reading import Extent, StillStore, extent, read_log
 from penstock.stores.log.store import LogOptions, LogStore
@@ -45,12 +45,17 @@ async def written(clock: FakeClock, count: int, *, snapshot_records: int = 10_00
     bucket = MemoryBucket(clock)
     store = LogStore(bucket, clock, LogOptions(snapshot_records=snapshot_records))
     await store.open()
+    await enqueue(store, clock, count)
+    return bucket
+
+
+async def enqueue(store: LogStore, clock: FakeClock, count: int) -> None:
+    """So many records, and the snapshots that come with them."""
     for _ in range(count):
         await store.commit([Enqueue(jobs=(NewJob("mail", 1, id=clock.job_id()),))])
-        if store._imaging is not None and not store._imaging.done():
+        while store._imaging is not None and not store._imaging.done():
+            await asyncio.sleep(0)
             clock.advance(1.0)
-            await store._imaging
-    return bucket
 
 
 async def read(bucket: MemoryBucket, within: Extent | None = None) -> list[Record]:
@@ -121,19 +126,21 @@ async def test_what_is_before_a_damaged_record_is_given_first(clock: FakeClock) 
         await anext(reading)
 
 
+DAY_S: Final = 25 * 3600.0
+
+
 async def cleaned(clock: FakeClock) -> MemoryBucket:
-    """A log of which only a snapshot, and what came after it, is left."""
+    """A log of which only a snapshot, and what came after it, is left: the floor was put two days ago."""
     bucket = await written(clock, 25, snapshot_records=10)
-    clock.advance(timedelta(hours=25).total_seconds())
-    store = LogStore(bucket, clock, LogOptions(snapshot_records=10))
-    await store.open()
-    await store.commit([PutSetting(kind=SettingKind.QUEUE, name="mail", patch={"paused": True})])
-    for _ in range(10):
-        await store.commit([Enqueue(jobs=(NewJob("mail", 1, id=clock.job_id()),))])
-        if store._imaging is not None and not store._imaging.done():
-            clock.advance(1.0)
-            await store._imaging
-    assert await clean(bucket, archived_to=1_000)
+    await clean(bucket, archived_to=1_000)
+    for _ in range(2):
+        clock.advance(DAY_S)
+        store = LogStore(bucket, clock, LogOptions(snapshot_records=10))
+        await store.open()
+        await store.commit([PutSetting(kind=SettingKind.QUEUE, name="mail", patch={"max_attempts": clock.now().day})])
+        await enqueue(store, clock, 12)
+        await clean(bucket, archived_to=1_000)
+    assert records.key(1) not in bucket._objects
     return bucket
 
 
@@ -144,6 +151,23 @@ async def test_a_log_whose_older_records_were_deleted_is_read_from_its_oldest_sn
     assert within.after == base.seq > 1
     assert await findings(bucket, clock) == []
     assert [record.seq for record in await read(bucket)] == list(range(base.seq + 1, within.last + 1))
+
+
+async def test_a_record_above_the_floor_is_not_gone_but_missing(clock: FakeClock) -> None:
+    bucket = await cleaned(clock)
+    within, _ = await extent(bucket)
+    await bucket.delete(records.key(within.last - 1))
+    with pytest.raises(Corrupt, match=records.key(within.last - 1)):
+        await read(bucket)
+
+
+async def test_records_that_are_gone_without_a_snapshot_are_corrupt(clock: FakeClock) -> None:
+    bucket = await written(clock, 5)
+    await bucket.put(floor.key(3), b"")
+    assert (await extent(bucket))[0].after == 0
+    await bucket.delete(records.key(2))
+    with pytest.raises(Corrupt, match=records.key(2)):
+        await extent(bucket)
 
 
 async def findings(bucket: MemoryBucket, clock: FakeClock) -> list[Finding]:
@@ -160,8 +184,8 @@ async def findings(bucket: MemoryBucket, clock: FakeClock) -> list[Finding]:
 async def test_records_that_are_deleted_while_they_are_read_are_to_be_read_again(clock: FakeClock) -> None:
     bucket = await written(clock, 25, snapshot_records=10)
     within, _ = await extent(bucket)
-    oldest = min(snapshot.seq_of(found.key) for found in await bucket.list(snapshot.FOLDER))
-    for seq in range(1, oldest + 1):
+    await bucket.put(floor.key(11), b"")
+    for seq in range(1, 12):
         await bucket.delete(records.key(seq))
     with pytest.raises(Unavailable, match="read again"):
         await read(bucket, within)

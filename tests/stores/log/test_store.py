@@ -275,8 +275,8 @@ async def test_a_writer_that_stood_still_while_its_record_was_deleted_does_not_w
     for _ in range(3):
         await other.commit([_new(clock)])
         await settled()
+        await clean(bucket, archived_to=2)
         clock.advance(86_400)
-    assert await clean(bucket, archived_to=100) > 0
     assert records.key(2) not in bucket.keys("log/")
     await stalled.commit([_new(clock)])
     assert len((await _all(await _store(bucket, clock))).jobs) == 4

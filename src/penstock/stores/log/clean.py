@@ -4,47 +4,55 @@ Nothing in this release calls it with ``archived_to`` above 0, since there is no
 snapshots that others have made superfluous go.
 """
 
-from datetime import timedelta
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime, timedelta
 from typing import Final
 
-from penstock.stores.log import record
-from penstock.stores.log.bucket import Bucket, Listed
-from penstock.stores.log.snapshot import FOLDER, key, seq_of
+from penstock.stores.log import floor, record, snapshot
+from penstock.stores.log.bucket import Bucket, Listed, Taken
 
 KEPT: Final = timedelta(hours=24)
 _LOG: Final = "log/"
 
 
-async def clean(bucket: Bucket, *, archived_to: int, kept: timedelta = KEPT) -> int:
-    """Delete superfluous snapshots, then the records up to a snapshot that was old when the newest was made.
+async def clean(bucket: Bucket, *, archived_to: int) -> int:
+    """Delete superfluous snapshots, and the records below a floor that was old when the newest snapshot was made.
 
-    Of the last day the first snapshot of each hour stays, and the newest always. Records go only as far as the archive holds
-    them. Answers how many objects went. May be broken off anywhere and run by several processes at once.
+    Then raise the floor as far as the archive and the newest snapshot go, for another day. The time is the bucket's
+    own. Answers how many objects went. May be broken off anywhere, and run by several processes at once.
     """
-    listed = {seq_of(found.key): found for found in await bucket.list(FOLDER) if seq_of(found.key) >= 0}
-    if not listed:
+    snapshots = {snapshot.seq_of(found.key): found for found in await bucket.list(snapshot.FOLDER)}
+    snapshots.pop(-1, None)
+    if not snapshots:
         return 0
-    newest = listed[max(listed)].stamped_at
-    old = [seq for seq, found in listed.items() if newest - found.stamped_at >= kept]
-    boundary = max(old, default=-1)
-    gone = superfluous(listed, boundary)
-    # The snapshots first, and all of them: the oldest that is left tells how far records may be gone.
-    for seq in gone:
-        await bucket.delete(key(seq))
-    return len(gone) + (await _delete_records(bucket, min(boundary, archived_to)) if boundary >= 0 else 0)
+    newest = max(snapshots)
+    now = snapshots[newest].stamped_at
+    floors = {floor.seq_of(found.key): found for found in await bucket.list(floor.FOLDER)}
+    gone_to = max((seq for seq, found in floors.items() if now - found.stamped_at >= KEPT), default=-1)
+    names = [
+        *(snapshot.key(seq) for seq in superfluous(snapshots, gone_to, now)),
+        *(await _records(bucket, gone_to) if gone_to > 0 else ()),
+        *(floor.key(seq) for seq in floors if 0 <= seq < gone_to),
+    ]
+    for name in names:
+        await bucket.delete(name)
+    reached = min(newest, archived_to)
+    if reached > max(floors, default=0):
+        with suppress(Taken):
+            await bucket.put(floor.key(reached), b"")
+    return len(names)
 
 
-def superfluous(listed: dict[int, Listed], boundary: int) -> list[int]:
-    """The snapshots that may go: all below the boundary, and above it all but the first of each hour and the newest."""
+def superfluous(listed: Mapping[int, Listed], gone_to: int, now: datetime) -> list[int]:
+    """The snapshots that may go: all but the newest, and the first of each hour of the last day above the floor."""
     first: dict[int, int] = {}
-    for seq in sorted(seq for seq in listed if seq > boundary):
-        first.setdefault(int(listed[seq].stamped_at.timestamp() // 3600), seq)
-    kept = {boundary, max(listed), *first.values()}
+    for seq, found in sorted(listed.items()):
+        if seq >= gone_to and now - found.stamped_at < KEPT:
+            first.setdefault(int(found.stamped_at.timestamp() // 3600), seq)
+    kept = {max(listed), *first.values()}
     return sorted(seq for seq in listed if seq not in kept)
 
 
-async def _delete_records(bucket: Bucket, last: int) -> int:
-    gone = sorted(found.key for found in await bucket.list(_LOG) if found.key <= record.key(last))
-    for name in gone:
-        await bucket.delete(name)
-    return len(gone)
+async def _records(bucket: Bucket, last: int) -> list[str]:
+    return sorted(found.key for found in await bucket.list(_LOG) if found.key <= record.key(last))

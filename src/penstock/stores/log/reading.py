@@ -15,8 +15,8 @@ from penstock.domain.events import Record
 from penstock.domain.queries import Everything, Query, Snapshot, Stats
 from penstock.domain.verify import Base, Live
 from penstock.errors import Corrupt, NotFound, Unavailable
+from penstock.stores.log import floor, snapshot
 from penstock.stores.log import record as records
-from penstock.stores.log import snapshot
 from penstock.stores.log.bucket import Bucket
 from penstock.stores.log.store import LogOptions, LogStore
 
@@ -46,21 +46,30 @@ class Extent(Struct, frozen=True, gc=False, kw_only=True):
 async def extent(bucket: Bucket) -> tuple[Extent, Base | None]:
     """How far back the log goes, and the state to begin with if that is not its beginning. NotFound: there is no log.
 
-    Records are deleted from the first on (``clean.py``): either the first is there, or a snapshot is.
+    Only up to the floor may records be gone. Then the oldest snapshot serves after which they are all there.
     """
     seqs = {_seq_of(found.key) for found in await bucket.list(_FOLDER)} - {0}
-    if 1 in seqs:
-        return Extent(after=0, last=max(seqs)), None
     images = {snapshot.seq_of(found.key) for found in await bucket.list(snapshot.FOLDER)} - {-1}
-    if not images:
-        if seqs:
-            raise Corrupt("the first record is missing, and there is no snapshot", object=records.key(1))
+    if not seqs and not images:
         raise NotFound("there is no queue here yet; the first enqueue makes one")
-    oldest = min(images)
-    header, tables = snapshot.decode(await bucket.get(snapshot.key(oldest)), oldest)
+    last = max(seqs | images)
+    lowest = max((floor.seq_of(found.key) for found in await bucket.list(floor.FOLDER)), default=0)
+    gone = next((seq for seq in range(lowest, 0, -1) if seq not in seqs), 0)
+    if gone:
+        after = min((seq for seq in images if seq >= gone), default=0)
+        if not after:
+            raise Corrupt("this record is gone, and no snapshot is left that holds it", object=records.key(gone))
+        return await _from_snapshot(bucket, after, last)
+    if 1 not in seqs:
+        raise Corrupt("the log's first record is missing", object=records.key(1))
+    return Extent(after=0, last=last), None
+
+
+async def _from_snapshot(bucket: Bucket, seq: int, last: int) -> tuple[Extent, Base]:
+    header, tables = snapshot.decode(await bucket.get(snapshot.key(seq)), seq)
     jobs = [job for tenant in tables.tenants.values() for job in tenant.jobs.values()]
-    base = Base(oldest, header.log_time, jobs, tables.settings.values(), tables.setting_revs)
-    return Extent(after=oldest, last=max(oldest, *images, *seqs), prev=header.commit), base
+    base = Base(seq, header.log_time, jobs, tables.settings.values(), tables.setting_revs)
+    return Extent(after=seq, last=last, prev=header.commit), base
 
 
 def _seq_of(name: str) -> int:
@@ -120,7 +129,11 @@ class StillStore:
     async def open(cls, bucket: Bucket, clock: Clock) -> Self:
         """Open it. It is not to be closed: the bucket is the caller's. NotFound: there is no queue."""
         store = LogStore(bucket, clock, _STILL)
-        await store.open()
+        try:
+            await store.open()
+        except (TypeError, ValueError, LookupError, AssertionError) as error:
+            # It stumbles over what it reads: every other process would, too.
+            raise Corrupt(f"no process can open this store ({error!r})", object=_FOLDER) from error
         return cls(bucket, store, (await _asked(store, Everything(), Snapshot)).seq)
 
     async def live(self, tenants: Iterable[str]) -> Live:

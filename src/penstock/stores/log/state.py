@@ -25,16 +25,17 @@ class State:
         self.log = ""
         self.dirty = False
         self._opened = False
-        # Since the last snapshot, and how many lines that has.
+        # The newest snapshot that is known, its size, and the bytes of the records since.
         self._imaged = 0
-        self._bytes = 0
+        self._image_bytes = 0
         self._lines = 0
+        self._bytes = 0
 
     def begin_with(self, data: bytes, seq: int) -> None:
         """Take over the state of a snapshot."""
         header, self.kept.tables = snapshot.decode(data, seq)
         self.seq, self.head, self.log = seq, header.commit, header.log
-        self._imaged, self._lines = seq, header.jobs
+        self._imaged, self._image_bytes, self._lines = seq, len(data), header.jobs
 
     def watch_all(self, elapsed: float, *, before: LeaseWatch) -> None:
         """Begin to watch the leases that were found on opening; those that were watched before count from then."""
@@ -71,17 +72,20 @@ class State:
         If it was another process's record that did it, that one makes the snapshot; should it not, they grow to
         twice as much. Reading a record costs about as much as reading ten lines of a snapshot.
         """
+        most_bytes = max(most_bytes, self._image_bytes)
         records = max(most_records, self._lines // 10)
         made = self.seq - self._imaged
         before = max((self._bytes - size) / most_bytes, (made - 1) / records)
         after = max(self._bytes / most_bytes, made / records)
         return before < 1 <= after or after >= 2
 
-    def notice(self, seq: int) -> None:
-        """Count anew from here if there is a snapshot that was not known, or one is being made."""
-        if seq > self._imaged:
-            self._imaged, self._bytes = seq, 0
-            self._lines = sum(len(tenant.jobs) for tenant in self.kept.tables.tenants.values())
+    def notice(self, seq: int, size: int) -> bool:
+        """Count anew from here if this snapshot was not known; says so."""
+        if seq <= self._imaged:
+            return False
+        self._imaged, self._image_bytes, self._bytes = seq, size, 0
+        self._lines = sum(len(tenant.jobs) for tenant in self.kept.tables.tenants.values())
+        return True
 
     def _apply(self, record: Record) -> None:
         tables = self.kept.tables

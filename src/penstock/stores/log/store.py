@@ -24,10 +24,10 @@ from penstock.errors import Busy, Corrupt, NotFound, PenstockError, Unavailable
 from penstock.stores.kept import Kept
 from penstock.stores.log import record as records
 from penstock.stores.log import snapshot
-from penstock.stores.log.boundary import Boundary, Void
-from penstock.stores.log.bucket import Bucket, Taken
+from penstock.stores.log.bucket import Bucket, Listed, Taken
 from penstock.stores.log.clean import clean
 from penstock.stores.log.directory import IN_ORDER_BYTES
+from penstock.stores.log.floor import Floor, Void
 from penstock.stores.log.history import Chain
 from penstock.stores.log.probe import FOLDER as PROBES
 from penstock.stores.log.probe import MOST_OFF, probe
@@ -45,7 +45,7 @@ _CROWDED_S: Final = 1.0
 class LogOptions(Struct, frozen=True, kw_only=True):
     """The log's numbers: for object storage by default; a directory is looked at more often, since that is cheap."""
 
-    # For how long a listing of the snapshots serves (rule 2).
+    # For how long a listing of the floors serves (rule 2).
     listing_s: float = 600.0
     # Up to so many bytes the bucket carries out calls in the order they were made; 0: it does not.
     in_order_bytes: int = 0
@@ -67,7 +67,7 @@ class LogStore:
         self._bucket = bucket
         self._clock = clock
         self._options = options
-        self._boundary = Boundary(bucket, clock, options.listing_s)
+        self._floor = Floor(bucket, clock, options.listing_s)
         self._hearers: list[Callable[[Record], None]] = []
         self._state = State(clock, self._hearers)
         self._chain = Chain(bucket)
@@ -97,7 +97,7 @@ class LogStore:
             await asyncio.gather(self._imaging, return_exceptions=True)
         await self._bucket.close()
 
-    async def commit(self, batch: Sequence[Command]) -> list[Outcome]:
+    async def commit(self, batch: Sequence[Command], awaited: Callable[[], bool] = lambda: True) -> list[Outcome]:
         """Decide the batch and put it as the next record, again and again until it is this process that wins.
 
         A batch that changes nothing is not written; it counts when a look at the log, sent after the batch came in,
@@ -106,6 +106,8 @@ class LogStore:
         async with self._turn:
             await self._prepare()
             while True:
+                if not awaited():
+                    raise Unavailable("nobody waits for this batch any more")
                 try:
                     outcomes, events = self._decided(batch)
                     if await self._put(tuple(events)) if events else not await self._catch_up(self._state):
@@ -176,24 +178,29 @@ class LogStore:
         watched = self._state.kept.watch
         while True:
             try:
-                state = await self._from_snapshot((await self._boundary.look()).newest)
+                state = await self._from_snapshot()
                 await self._catch_up(state)
             except Void:
-                # Somebody has deleted records meanwhile: there is a newer snapshot now.
+                # Somebody has deleted records meanwhile, so there is a newer snapshot now.
                 continue
             state.watch_all(self._clock.elapsed(), before=watched)
             self._state = state
             return
 
-    async def _from_snapshot(self, seq: int) -> State:
+    async def _from_snapshot(self) -> State:
         state = State(self._clock, self._hearers)
-        if seq >= 0:
+        newest = await self._newest_snapshot()
+        if newest is not None:
             try:
-                data = await self._bucket.get(snapshot.key(seq))
+                data = await self._bucket.get(newest.key)
             except NotFound:
-                raise Void(seq) from None
-            state.begin_with(data, seq)
+                raise Void(newest.key) from None
+            state.begin_with(data, snapshot.seq_of(newest.key))
         return state
+
+    async def _newest_snapshot(self) -> Listed | None:
+        found = [listed for listed in await self._bucket.list(snapshot.FOLDER) if snapshot.seq_of(listed.key) >= 0]
+        return max(found, key=lambda listed: listed.key, default=None)
 
     async def _catch_up(self, state: State) -> bool:
         """Apply every record there is after the last one known to the state; says whether there was any.
@@ -205,7 +212,7 @@ class LogStore:
             sent_at = self._clock.elapsed()
             first = state.seq + 1
             in_order = width == 1 and self._options.in_order_bytes > 0
-            found = await self._boundary.counting(first, self._window(first, width), in_order=in_order)
+            found = await self._floor.counting(first, self._window(first, width), in_order=in_order)
             for data in found:
                 if data is None:
                     self._looked_at = sent_at
@@ -278,7 +285,7 @@ class LogStore:
         self._put_s = self._clock.elapsed() - sent_at
         self._looked_at = sent_at
         state.adopt(record, commit, len(data))
-        self._consider_image(len(data))
+        self._consider_snapshot(len(data))
         return True
 
     def _follow(self, state: State, data: bytes) -> None:
@@ -292,9 +299,10 @@ class LogStore:
         in_order = len(data) <= self._options.in_order_bytes
         while True:
             try:
-                await self._boundary.counting(seq, self._bucket.put(key, data), in_order=in_order)
+                await self._floor.counting(seq, self._bucket.put(key, data), in_order=in_order)
             except Taken:
-                pass
+                # Perhaps by an earlier put of ours.
+                sure = False
             except Busy:
                 # Nothing was written now; but an earlier put may have been.
                 if sure:
@@ -312,33 +320,32 @@ class LogStore:
     async def _found(self, seq: int) -> bytes | None:
         """The record, if it can be read now."""
         try:
-            return await self._boundary.counting(seq, self._bucket.get(records.key(seq)), in_order=False)
+            return await self._floor.counting(seq, self._bucket.get(records.key(seq)), in_order=False)
         except (NotFound, Unavailable):
             return None
 
-    def _consider_image(self, size: int) -> None:
+    def _consider_snapshot(self, size: int) -> None:
         """Begin a snapshot if the records since the last one have grown to its size with this one."""
-        state, known, options = self._state, self._boundary.known, self._options
-        if known is not None:
-            state.notice(known.newest)
-        if self._imaging is not None and not self._imaging.done():
-            return
-        most_bytes = max(options.snapshot_bytes, 0 if known is None else known.newest_bytes)
-        if state.grown(size, most_bytes=most_bytes, most_records=options.snapshot_records):
-            image = snapshot.Image(state.kept.tables, log=state.log, commit=state.head)
-            state.notice(image.seq)
-            self._imaging = asyncio.create_task(self._write_image(image))
+        busy = self._imaging is not None and not self._imaging.done()
+        most_bytes, most_records = self._options.snapshot_bytes, self._options.snapshot_records
+        if not busy and self._state.grown(size, most_bytes=most_bytes, most_records=most_records):
+            self._imaging = asyncio.create_task(self._write_snapshot())
 
-    async def _write_image(self, image: snapshot.Image) -> None:
+    async def _write_snapshot(self) -> None:
         try:
+            newest = await self._newest_snapshot()
+            if newest is not None and self._state.notice(snapshot.seq_of(newest.key), newest.size):
+                return
+            image = snapshot.Image(self._settled().tables, log=self._state.log, commit=self._state.head)
             data = await image.encode(self._clock)
+            self._state.notice(image.seq, len(data))
             await self._bucket.put(snapshot.key(image.seq), data)
             await clean(self._bucket, archived_to=0)
         except Taken:
             pass
         except PenstockError as error:
             # It only saves time: the next one is made when as much has come again.
-            _log.warning("snapshot_failed seq=%s error=%s", image.seq, error)
+            _log.warning("snapshot_failed error=%s", error)
 
 
 def _zero(clock: Clock) -> datetime:
