@@ -1,6 +1,8 @@
 """Real processes on one directory, killed for real: nothing that was acknowledged is lost, nothing is done twice."""
 
 import asyncio
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -37,6 +39,10 @@ def test_nothing_is_lost_or_doubled_when_processes_are_killed_and_stopped(tmp_pa
     )
     assert (lost, ledger.doubled, ledger.problems) == ([], [], [])
     assert Counter(states.values()) == {State.SUCCEEDED: len(states)}
+    verified = subprocess.run(  # noqa: S603 our own command
+        [sys.executable, "-m", "penstock", "verify", "--store", url], capture_output=True, text=True, check=False
+    )
+    assert verified.returncode == 0, verified.stdout
     # Each job that a process enqueued left one follow-up, in the commit of its ack.
     assert len(states) % 2 == 0
 

@@ -26,8 +26,8 @@ from penstock.domain.events import (
 )
 from penstock.domain.job import Reason, Verb
 from penstock.domain.limits import FREE_RELEASES
-from tests.domain.chronicle import QUEUE, Chronicle
 from tests.domain.broken_logs import Wrong, breaks
+from tests.domain.chronicle import QUEUE, Chronicle
 
 
 @breaks("lease")

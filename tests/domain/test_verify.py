@@ -1,15 +1,22 @@
 """The checker of logs: it names every kind of damage, and finds nothing wrong with what the state machine makes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from penstock.domain.commands import Ack, Command, Enqueue, LeaseJobs, Update
-from penstock.domain.events import Record
-from penstock.domain.job import NewJob
+from penstock.domain import apply, due
+from penstock.domain.batch import run
+from penstock.domain.commands import Ack, Command, Enqueue, Expire, LeaseJobs, Nack, Release, Update
+from penstock.domain.events import AnyEvent, AttemptEvent, Died, Failed, Record, Released, Succeeded, Updated
+from penstock.domain.job import NewJob, Verb
+from penstock.domain.outcome import Leases
+from penstock.domain.tables import Tables
 from penstock.domain.verify import RULES, Base, Verifier
+from penstock.testing import FakeClock
 from tests.domain import broken_lives
 from tests.domain.broken_logs import BROKEN, Damage
 from tests.domain.chronicle import QUEUE, Chronicle, findings
@@ -86,6 +93,55 @@ def test_nor_when_the_oldest_records_are_gone(steps: list[list[Wish] | float | s
     assert verifier.seq == log.seq
 
 
+def _keeps_the_attempt(tables: Tables, event: Released) -> None:
+    apply.released(tables, replace(event, charged=True))
+
+
+def _forgets_an_expiry(tables: Tables, event: Failed) -> None:
+    apply.failed(tables, replace(event, verb=Verb.NACK))
+
+
+def _queues_a_dead_job(tables: Tables, event: Died) -> None:
+    failed = {name: getattr(event, name) for name in AttemptEvent.__struct_fields__}
+    apply.failed(tables, Failed(**failed, run_at=tables.now))
+
+
+def _loses_the_result(tables: Tables, event: Succeeded) -> None:
+    apply.succeeded(tables, replace(event, result=None))
+
+
+def _stands_at_the_end(tables: Tables, event: Updated) -> None:
+    apply.updated(tables, replace(event, run_at=tables.now))
+
+
+@pytest.mark.parametrize(
+    ("event", "wrong"),
+    [
+        (Released, _keeps_the_attempt),
+        (Failed, _forgets_an_expiry),
+        (Died, _queues_a_dead_job),
+        (Succeeded, _loses_the_result),
+        (Updated, _stands_at_the_end),
+    ],
+)
+def test_a_fault_of_the_state_machine_itself_is_found(
+    monkeypatch: pytest.MonkeyPatch, event: type[AnyEvent], wrong: Callable[[Tables, Any], None]
+) -> None:
+    monkeypatch.setitem(apply.CHANGES, event, wrong)
+    log = Chronicle()
+    job_id, token = log.leased(max_attempts=2)
+    log.commit(Release(job_id=job_id, token=token))
+    log.lease()
+    log.commit(Expire(job_id=job_id, lease_no=2, beats=0))
+    log.clock.advance(60)
+    job_id, token = log.lease()
+    log.commit(Nack(job_id=job_id, token=token))
+    job_id, token = log.leased()
+    log.commit(Ack(job_id=job_id, token=token, result=b"1"))
+    log.commit(Update(job_id=log.enqueue(), requeues=0, priority=1))
+    assert findings(log.records, log.live()) != []
+
+
 def test_a_lease_that_leaves_other_kinds_in_line_is_in_order() -> None:
     log = Chronicle()
     log.enqueue(kind="a")
@@ -131,30 +187,31 @@ def test_a_job_that_changes_its_priority_often_leaves_little_behind() -> None:
 
 
 def _busy_log(events: int, *, jobs_at_once: int = 200) -> Iterator[Record]:
-    """Jobs come, are leased and succeed, and are purged an hour later."""
-    log = Chronicle()
-    made = 0
-    while made < events:
-        batch: list[Command] = [Ack(job_id=job_id, token=token) for _, job_id, token in log.world.leases]
-        log.world.leases.clear()
-        log.world.jobs.clear()
-        ids = [log.clock.job_id() for _ in range(jobs_at_once)]
-        batch += log.outlived()
-        batch += [Enqueue(jobs=(NewJob(QUEUE, b"", id=job_id),)) for job_id in ids]
-        batch += [
-            LeaseJobs(queues=(QUEUE,), request_id=log.clock.secret(), limit=10) for _ in range(jobs_at_once // 10)
-        ]
-        log.commit(*batch)
-        yield from log.records
-        made += sum(len(record.events) for record in log.records)
-        log.records.clear()
-        log.clock.advance(120)
+    """Jobs come, are leased and succeed, and are purged an hour later. Made without detours: it is long."""
+    clock, tables = FakeClock(), Tables()
+    acks: list[Command] = []
+    yield Record(1, clock.now(), ())
+    seq, made_so_far = 1, 0
+    while made_so_far < events:
+        seq += 1
+        tables.begin(clock.now(), seq)
+        jobs = tuple(NewJob(QUEUE, b"", id=clock.job_id()) for _ in range(jobs_at_once))
+        to_take = LeaseJobs(queues=(QUEUE,), request_id=clock.secret(), limit=jobs_at_once)
+        outcomes, made = run(tables, [*acks, *due.outlived(tables, clock.now()), Enqueue(jobs=jobs), to_take])
+        taken = outcomes[-1]
+        assert isinstance(taken, Leases)
+        acks = [Ack(job_id=lease.job.id, token=lease.token) for lease in taken.leases]
+        yield Record(seq, clock.now(), tuple(made))
+        made_so_far += len(made)
+        clock.advance(120)
 
 
 def _kept(verifier: Verifier) -> int:
-    [tenant] = verifier._book.tenants.values()
-    return (
-        len(tenant.jobs) + len(tenant.calls) + sum(len(shelf._jobs) for shelf in tenant.queues[QUEUE].shelves.values())
+    """How many entries the checker's books have."""
+    return sum(
+        len(tenant.jobs) + len(tenant.calls) + sum(len(shelf._jobs) for shelf in queue.shelves.values())
+        for tenant in verifier._book.tenants.values()
+        for queue in tenant.queues.values()
     )
 
 

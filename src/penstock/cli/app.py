@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 import typer
 
-from penstock.cli import act, enqueue, jobs, machine, purge, queues
+from penstock.cli import act, enqueue, jobs, machine, purge, queues, verify
 from penstock.cli.command import command, group
 from penstock.cli.release import release
 from penstock.cli.session import Session, Usage
@@ -62,4 +62,5 @@ app.add_typer(jobs.app, name="jobs")
 group(queues.app, _missing)
 app.add_typer(queues.app, name="queues")
 app.add_typer(machine.app)
+app.add_typer(verify.app)
 command(app, "demo")(_demo)

@@ -100,9 +100,8 @@ class Client:
         """Have a job accepted. To be able to repeat the call yourself, give it an ``id`` or ``idempotency_key``."""
         if options.get("id") is None:
             options["id"] = self._clock.job_id()
-        answer = await self._seam.submit(
-            Enqueue(tenant=self._tenant, actor=self._actor, jobs=(NewJob(queue, payload, **options),))
-        )
+        new = NewJob(queue, payload, **options)
+        answer = await self._seam.submit(Enqueue(tenant=self._tenant, actor=self._actor, jobs=(new,)))
         assert isinstance(answer, Accepted)
         return answer.jobs[0]
 

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from penstock.domain import backoff, fingerprint, limits
 from penstock.domain.commands import (
@@ -50,7 +51,7 @@ from penstock.domain.events import (
 )
 from penstock.domain.job import BYTES, Holding, Job, Reason, State, Verb
 from penstock.domain.settings import Results, merged, queue_settings
-from penstock.domain.tables import Tables, TenantTable
+from penstock.domain.tables import QueueTable, Tables
 from penstock.errors import Conflict, LeaseLost, NotFound
 
 Events = Iterable[AnyEvent]
@@ -77,8 +78,9 @@ def ack(tables: Tables, command: Ack) -> Events:
     job = held(tables, command, Verb.ACK)
     if job is None:
         return ()
-    result = command.result
-    kept = None if tables.queue_settings(job.tenant, job.queue).results is Results.DISCARD else result
+    result = kept = command.result
+    if result is not None and tables.queue_settings(job.tenant, job.queue).results is Results.DISCARD:
+        kept = None
     succeeded = Succeeded(
         tenant=job.tenant,
         actor=command.actor,
@@ -93,10 +95,10 @@ def ack(tables: Tables, command: Ack) -> Events:
         worker=job.worker,
         result=kept,
         result_size=0 if result is None else len(result),
-        ran_s=command.ran_s,
-        usage=command.usage,
-        output=command.output,
     )
+    # Apart, since more than fifteen keywords make Python build a dict for the call, and most acks bring none of these.
+    if command.ran_s is not None or command.usage is not None or command.output is not None:
+        succeeded = replace(succeeded, ran_s=command.ran_s, usage=command.usage, output=command.output)
     return (succeeded, *follow_ups(tables, command, job)) if command.then else (succeeded,)
 
 
@@ -339,8 +341,11 @@ def lease(tables: Tables, command: LeaseJobs) -> Iterator[AnyEvent]:
         return
     index = 0
     for name in command.queues:
+        queue = tenant.queues.get(name)
+        if queue is None or queue.settings.paused:
+            continue
         while index < command.limit:
-            job = first(tenant, name, command.kinds, tables.now)
+            job = first(queue, command.kinds, tables.now)
             if job is None:
                 break
             if job.deadline_at is not None and job.deadline_at <= tables.now:
@@ -365,11 +370,8 @@ def lease(tables: Tables, command: LeaseJobs) -> Iterator[AnyEvent]:
             index += 1
 
 
-def first(tenant: TenantTable, name: str, kinds: tuple[str, ...] | None, now: datetime) -> Job | None:
+def first(queue: QueueTable, kinds: tuple[str, ...] | None, now: datetime) -> Job | None:
     """The job of the queue to run next, of the wanted kinds: the lines are merged by their heads."""
-    queue = tenant.queues.get(name)
-    if queue is None or queue.settings.paused:
-        return None
     lines = queue.lines
     best: Job | None = None
     for kind in lines if kinds is None else kinds:

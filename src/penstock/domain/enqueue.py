@@ -7,7 +7,8 @@ from penstock.domain import fingerprint, limits
 from penstock.domain.commands import Ack, Enqueue
 from penstock.domain.events import Enqueued
 from penstock.domain.job import Job, NewJob, State
-from penstock.domain.tables import QueueTable, Tables, TenantTable
+from penstock.domain.settings import DEFAULTS, QueueSettings
+from penstock.domain.tables import Tables, TenantTable
 from penstock.errors import Busy, Conflict
 
 
@@ -15,10 +16,10 @@ def enqueue(tables: Tables, command: Enqueue) -> tuple[Enqueued, ...]:
     """Accept all of these jobs, or none: a refusal of one is a refusal of the call."""
     events = _accept_all(tables, command, command.jobs, None)
     if len(events) == 1:
-        _room(tables.queue(command.tenant, events[0].queue), events[0].queue, 1)
+        _room(tables, command.tenant, events[0].queue, 1)
     else:
         for name, wanted in Counter(event.queue for event in events).items():
-            _room(tables.queue(command.tenant, name), name, wanted)
+            _room(tables, command.tenant, name, wanted)
     return events
 
 
@@ -57,8 +58,11 @@ def _accept(tables: Tables, command: Enqueue | Ack, new: NewJob, order: int, par
         if known is not None:
             _same(known, new)
             return None
-    limits.fresh_id(new.id, tables.now_s)
-    job = _made(tables, command.tenant, new, order)
+    oldest, newest = tables.fresh_ids
+    if not oldest < new.id < newest:
+        limits.fresh_id(new.id, tables.now_s)
+    queue = None if tenant is None else tenant.queues.get(new.queue)
+    job = _made(tables, command.tenant, new, order, DEFAULTS if queue is None else queue.settings)
     return Enqueued(
         tenant=job.tenant,
         actor=command.actor,
@@ -95,7 +99,7 @@ def _same(known: Job, new: NewJob) -> None:
         )
 
 
-def _made(tables: Tables, tenant: str, new: NewJob, order: int) -> Job:
+def _made(tables: Tables, tenant: str, new: NewJob, order: int, settings: QueueSettings) -> Job:
     now = tables.now
     run_at = None
     if new.run_at is not None and new.run_at > now:
@@ -103,7 +107,6 @@ def _made(tables: Tables, tenant: str, new: NewJob, order: int) -> Job:
     elif new.delay_s:
         run_at = now + timedelta(seconds=new.delay_s)
     deadline_at = None if new.deadline_s is None else now + timedelta(seconds=new.deadline_s)
-    max_attempts = new.max_attempts or tables.queue_settings(tenant, new.queue).max_attempts
     return Job(
         new.id or "",
         tenant,
@@ -113,7 +116,7 @@ def _made(tables: Tables, tenant: str, new: NewJob, order: int) -> Job:
         new.content_type,
         new.headers,
         new.priority,
-        max_attempts,
+        new.max_attempts or settings.max_attempts,
         new.backoff,
         deadline_at,
         new.idempotency_key,
@@ -126,14 +129,10 @@ def _made(tables: Tables, tenant: str, new: NewJob, order: int) -> Job:
     )
 
 
-def _room(queue: QueueTable | None, name: str, wanted: int) -> None:
-    if (
-        queue is not None
-        and queue.settings.max_depth < queue.counts[State.QUEUED] + queue.counts[State.LEASED] + wanted
-    ):
-        raise Busy(
-            "the queue is full; wait until jobs have finished",
-            retry_after_s=1.0,
-            queue=name,
-            most=queue.settings.max_depth,
-        )
+def _room(tables: Tables, tenant: str, name: str, wanted: int) -> None:
+    queue = tables.queue(tenant, name)
+    if queue is None:
+        return
+    most = queue.settings.max_depth
+    if most < queue.counts[State.QUEUED] + queue.counts[State.LEASED] + wanted:
+        raise Busy("the queue is full; wait until jobs have finished", retry_after_s=1.0, queue=name, most=most)

@@ -43,10 +43,13 @@ class Heap:
 
     def head(self) -> Job | None:
         """The first job that counts."""
-        line, heap, jobs = self._line, self._heap, self._jobs
-        while line and jobs.get(line[0][2].id) is not line[0][2]:
+        line, heap, counts = self._line, self._heap, self._jobs.get
+        while line:
+            job = line[0][2]
+            if counts(job.id) is job:
+                break
             line.popleft()
-        while heap and jobs.get(heap[0][2].id) is not heap[0][2]:
+        while heap and counts(heap[0][2].id) is not heap[0][2]:
             heappop(heap)
         if line and not (heap and heap[0] < line[0]):
             return line[0][2]

@@ -39,7 +39,9 @@ ID_BEHIND_S: Final = 10 * 60.0
 ID_AHEAD_S: Final = 60.0
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
-_UUID7: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+# A UUID with every digit a zero, and what makes it so: two steps over all of it are quicker than a pattern.
+_UUID: Final = b"00000000-0000-0000-0000-000000000000"
+_ZEROS: Final = bytes.maketrans(b"123456789abcdef", b"000000000000000")
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:-]{16,128}")
 _NESTING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
 
@@ -107,14 +109,32 @@ def soon(what: str, value: datetime, now: datetime) -> datetime:
 
 def job_id(value: str | None) -> None:
     """Refuse an id that is no UUIDv7 in its usual form."""
-    if value is None or _UUID7.fullmatch(value) is None:
+    if not (
+        value is not None
+        and value.isascii()
+        and value.encode().translate(_ZEROS) == _UUID
+        and value[14] == "7"
+        and value[19] in "89ab"
+    ):
         raise Invalid("a job id must be a UUIDv7 in lower case; leave it out to have one made", id=repr(value)[:80])
 
 
 def request_id(value: str) -> None:
     """Refuse a lease request id that is too short to be a secret."""
-    if _REQUEST_ID.fullmatch(value) is None:
+    # Letters and digits are the usual case, and seen at a glance.
+    plain = 16 <= len(value) <= 128 and value.isascii() and value.isalnum()
+    if not plain and _REQUEST_ID.fullmatch(value) is None:
         raise Invalid("a lease request id must be 16 to 128 of A-Z a-z 0-9 . _ : -, chosen at random")
+
+
+def fresh_ids(now_s: float) -> tuple[str, str]:
+    """Two texts, as ids are in the order of their times: an id between them is fresh, of any other ``fresh_id`` tells."""
+    return _beginning(now_s - ID_BEHIND_S + 1), _beginning(now_s + ID_AHEAD_S - 1)
+
+
+def _beginning(made_s: float) -> str:
+    digits = f"{int(max(made_s, 0.0) * 1000):012x}"
+    return f"{digits[:8]}-{digits[8:]}"
 
 
 def fresh_id(value: str, now_s: float) -> None:

@@ -29,7 +29,7 @@ from penstock.domain.enqueue import known_job
 from penstock.domain.events import AnyEvent, Enqueued, Leased, Purged
 from penstock.domain.job import Ended, Holding, Job, Lease
 from penstock.domain.settings import Setting
-from penstock.domain.tables import Tables
+from penstock.domain.tables import Tables, TenantTable
 from penstock.errors import PenstockError
 
 
@@ -85,16 +85,19 @@ def _leases(tables: Tables, command: LeaseJobs, events: Sequence[AnyEvent]) -> L
     tenant = tables.tenants.get(command.tenant)
     if tenant is None:
         return Leases(())
-    taken = [event.id for event in events if isinstance(event, Leased)]
-    call = "" if taken else fingerprint.of_call(command.request_id)
-    leases = []
-    for job_id in taken or tenant.calls.get(call, ()):
-        job = tenant.jobs[job_id]
-        if job.lease is not None and (taken or job.lease.call == call):
-            leases.append(Lease(job, fingerprint.token(command.request_id, job.lease.index), job.lease.lease_s))
-    if len(leases) > 1 and not taken:
-        leases.sort(key=lambda lease: lease.job.lease.index if lease.job.lease else 0)
+    taken = [(event.index, event.lease_s, tenant.jobs[event.id]) for event in events if isinstance(event, Leased)]
+    leases = [
+        Lease(job, fingerprint.token(command.request_id, index), lease_s)
+        for index, lease_s, job in taken or _taken_before(tenant, command)
+    ]
     return Leases(tuple(leases), None if leases else _due_in_s(tables, command))
+
+
+def _taken_before(tenant: TenantTable, command: LeaseJobs) -> list[tuple[int, float, Job]]:
+    call = fingerprint.of_call(command.request_id)
+    jobs = (tenant.jobs[job_id] for job_id in tenant.calls.get(call, ()))
+    held = ((job.lease, job) for job in jobs if job.lease is not None)
+    return sorted((hold.index, hold.lease_s, job) for hold, job in held if hold.call == call)
 
 
 def _due_in_s(tables: Tables, command: LeaseJobs) -> float | None:

@@ -177,7 +177,7 @@ async def test_a_snapshot_without_its_records_is_enough(bucket: Shared, clock: F
     assert await _all(await _store(bucket, clock)) == before
 
 
-@pytest.mark.parametrize("what", ["cut", "bit", "foreign", "newer", "empty", "other seq", "unknown event"])
+@pytest.mark.parametrize("what", ["cut", "bit", "foreign", "newer", "empty", "other seq", "unknown event", "no zone"])
 async def test_a_damaged_record_is_refused_loudly(bucket: Shared, clock: FakeClock, what: str) -> None:
     store = await _store(bucket, clock)
     for number in range(3):
@@ -194,9 +194,21 @@ async def test_a_damaged_record_is_refused_loudly(bucket: Shared, clock: FakeClo
             "empty": b"",
             "other seq": bucket.bytes_of(records.key(2)),
             "unknown event": data.replace(b'"enqueued"', b'"beamed_up"'),
+            "no zone": data.replace(b'Z","lines"', b'","lines"'),
         }[what],
     )
     with pytest.raises(Corrupt, match=key):
+        await _store(bucket, clock)
+
+
+async def test_a_log_with_a_hole_is_refused_rather_than_mended_with_another_record(
+    bucket: Shared, clock: FakeClock
+) -> None:
+    store = await _store(bucket, clock)
+    for number in range(4):
+        await store.commit([_new(clock, number)])
+    bucket.lose(records.key(3))
+    with pytest.raises(Corrupt, match=records.key(3)):
         await _store(bucket, clock)
 
 

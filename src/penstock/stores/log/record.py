@@ -12,10 +12,10 @@ record: it has no events, and says in ``log`` which log this is and in ``layout`
 
 import hashlib
 from datetime import datetime
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from penstock.domain.events import VERSION, AnyEvent, Record
 from penstock.errors import Corrupt
@@ -38,7 +38,7 @@ class Header(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=True):
     seq: int
     commit: str
     prev: str
-    at: datetime
+    at: Annotated[datetime, Meta(tz=True)]
     lines: int
     sha256: str
     log: str | None = None

@@ -37,6 +37,8 @@ _log: Final = logging.getLogger("penstock")
 
 _FIRST_RETRY_S: Final = 0.02
 _LAST_RETRY_S: Final = 2.0
+# So many records are asked for at once, first and at most.
+_OPENING: Final = 8
 _WIDEST: Final = 64
 # A process that saw a foreign commit so lately lets others have a turn after each win (rule 9).
 _CROWDED_S: Final = 1.0
@@ -179,7 +181,7 @@ class LogStore:
         while True:
             try:
                 state = await self._from_snapshot()
-                await self._catch_up(state)
+                await self._catch_up(state, width=_OPENING)
             except Void:
                 # Somebody has deleted records meanwhile, so there is a newer snapshot now.
                 continue
@@ -202,12 +204,12 @@ class LogStore:
         found = [listed for listed in await self._bucket.list(snapshot.FOLDER) if snapshot.seq_of(listed.key) >= 0]
         return max(found, key=lambda listed: listed.key, default=None)
 
-    async def _catch_up(self, state: State) -> bool:
+    async def _catch_up(self, state: State, *, width: int = 1) -> bool:
         """Apply every record there is after the last one known to the state; says whether there was any.
 
         By name, in growing windows: the first that is absent ends it, whatever those after it answered (rule 3).
         """
-        width, began = 1, state.seq
+        began = state.seq
         while True:
             sent_at = self._clock.elapsed()
             first = state.seq + 1
@@ -215,11 +217,18 @@ class LogStore:
             found = await self._floor.counting(first, self._window(first, width), in_order=in_order)
             for data in found:
                 if data is None:
+                    await self._check_hole(state.seq + 1, found)
                     self._looked_at = sent_at
                     return state.seq > began
                 self._follow(state, data)
             width = min(2 * width, _WIDEST)
             await asyncio.sleep(0)
+
+    async def _check_hole(self, seq: int, found: Sequence[bytes | None]) -> None:
+        """Refuse a log from which a record is missing, rather than write another in its place."""
+        # One that was put while the window was read looks like that for a moment.
+        if any(data is not None for data in found[found.index(None) :]) and await self._read(seq) is None:
+            raise Corrupt("a record is missing, and there are later ones", object=records.key(seq))
 
     async def _window(self, first: int, width: int) -> list[bytes | None]:
         if width == 1:
