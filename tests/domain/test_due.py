@@ -8,6 +8,7 @@ from penstock.domain.commands import Cancel, Enqueue, PutSetting, SettingKind
 from penstock.domain.due import LeaseWatch, outlived
 from penstock.domain.events import AnyEvent, Extended, Leased, Released
 from penstock.domain.job import NewJob
+from penstock.domain.limits import REPEAT_S
 from penstock.domain.tables import Tables
 from tests.domain.values import a_job, after
 
@@ -121,3 +122,12 @@ def test_a_keyed_job_is_kept_for_a_day_at_least() -> None:
     assert [purge.keyed for purge in outlived(tables, after(24 * HOUR_S))] == [True]
     tables = _cancelled(key="k", retain_cancelled_s=48 * HOUR_S)
     assert outlived(tables, after(48 * HOUR_S - 1)) == []
+
+
+def test_of_too_many_finished_jobs_the_first_go_early_but_not_before_repeats_are_over() -> None:
+    tables = _cancelled()
+    assert outlived(tables, after(REPEAT_S), most=1) == []
+    assert outlived(tables, after(REPEAT_S - 1), most=0) == []
+    [purge] = outlived(tables, after(REPEAT_S), most=0)
+    assert (purge.queue, purge.keyed, purge.finished_by) == ("mail", False, after(0))
+    assert outlived(_cancelled(key="k"), after(REPEAT_S), most=0) == []

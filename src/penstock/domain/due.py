@@ -10,7 +10,7 @@ from msgspec import Struct
 from penstock.domain.commands import Age, Expire, Lapse, Purge
 from penstock.domain.events import Aged, AnyEvent, Cancelled, Died, Extended, Failed, Leased, Released, Succeeded
 from penstock.domain.job import State
-from penstock.domain.limits import KEY_KEPT_S
+from penstock.domain.limits import KEY_KEPT_S, MOST_KEPT, REPEAT_S
 from penstock.domain.settings import retained_s
 from penstock.domain.tables import Tables
 
@@ -171,25 +171,37 @@ def lapsed(tables: Tables, now: datetime) -> list[Lapse]:
     ]
 
 
-def outlived(tables: Tables, now: datetime) -> list[Purge]:
-    """A command for every queue and state with finished jobs that were kept long enough."""
-    purges = []
+def outlived(tables: Tables, now: datetime, most: int = MOST_KEPT) -> list[Purge]:
+    """A command for every queue and state with finished jobs that were kept long enough.
+
+    If more than ``most`` without a key are kept in all, those that finished first go early, though not before repeats
+    of their last call are over (rules 5 and 23).
+    """
+    purges: list[Purge] = []
+    crowd: list[tuple[datetime, dict[str, Any]]] = []
+    without_key = 0
     for tenant_name, tenant in tables.tenants.items():
         for queue_name, queue in tenant.queues.items():
             for (state, keyed), shelf in queue.finished.items():
-                bound = now - timedelta(seconds=_kept_s(retained_s(queue.settings, state), keyed=keyed))
                 head = shelf.head()
-                if head is not None and head.finished_at is not None and head.finished_at <= bound:
-                    purges.append(
-                        Purge(
-                            tenant=tenant_name,
-                            actor=ACTOR,
-                            queue=queue_name,
-                            state=State(state),
-                            keyed=keyed,
-                            finished_by=bound,
-                        )
-                    )
+                if head is None or head.finished_at is None:
+                    continue
+                about: dict[str, Any] = {
+                    "tenant": tenant_name,
+                    "queue": queue_name,
+                    "state": State(state),
+                    "keyed": keyed,
+                }
+                bound = now - timedelta(seconds=_kept_s(retained_s(queue.settings, state), keyed=keyed))
+                if head.finished_at <= bound:
+                    purges.append(Purge(**about, actor=ACTOR, finished_by=bound))
+                elif not keyed:
+                    crowd.append((head.finished_at, about))
+                without_key += 0 if keyed else shelf.live
+    if without_key > most and crowd:
+        finished_at, about = min(crowd, key=lambda one: one[0])
+        if finished_at <= (early := now - timedelta(seconds=REPEAT_S)):
+            purges.append(Purge(**about, actor=ACTOR, finished_by=early))
     return purges
 
 
