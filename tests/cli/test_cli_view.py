@@ -72,7 +72,7 @@ def test_every_event_is_shown_with_its_place_name_and_fields(cli: Cli) -> None:
             "worker",
         )
         assert event["rev"]
-    assert seen[0]["job"]["payload"] == {"to": "bob"}
+    assert seen[0]["payload"] == {"to": "bob"}
     assert b64decode(seen[8]["payload_b64"]) == b"\xff"
     assert seen[10]["result"] == {"sent": True}
 

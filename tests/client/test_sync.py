@@ -373,8 +373,8 @@ class Signalling(MemoryStore):
         super().__init__(clock)
         self.asked = threading.Event()
 
-    async def commit(self, batch: Sequence[Command]) -> list[Outcome]:
-        outcomes = await super().commit(batch)
+    async def commit(self, batch: Sequence[Command], awaited: Callable[[], bool] = lambda: True) -> list[Outcome]:
+        outcomes = await super().commit(batch, awaited)
         self.asked.set()
         return outcomes
 

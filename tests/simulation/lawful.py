@@ -35,10 +35,10 @@ def one_job_per_name(evidence: Evidence) -> Iterator[str]:
     for commit in evidence.commits:
         for event in commit.events:
             if isinstance(event, Enqueued):
-                if event.id in ids or event.job.idempotency_key in keys:
-                    yield f"G3 seq={commit.seq} accepts {event.id} key={event.job.idempotency_key} a second time"
+                if event.id in ids or event.idempotency_key in keys:
+                    yield f"G3 seq={commit.seq} accepts {event.id} key={event.idempotency_key} a second time"
                 ids.add(event.id)
-                keys |= {event.job.idempotency_key} - {None}  # type: ignore[arg-type] # None is taken out
+                keys |= {event.idempotency_key} - {None}  # type: ignore[arg-type] # None is taken out
 
 
 def revs_without_holes(evidence: Evidence) -> Iterator[str]:

@@ -30,7 +30,9 @@ class Truth:
         # Two wall clocks may differ by so much, so when a delay is over is known only to that.
         self.off_s = 0.001 if exact else 2 * FARTHEST_S
         self.accepted: dict[str, Commit] = {}
-        self.leased: dict[tuple[str, int], tuple[Commit, Leased]] = {}
+        # By what the log knows of the token, and the job: a call that was forgotten may be decided anew (rule 15).
+        self.leased: dict[tuple[str, int, str], tuple[Commit, Leased]] = {}
+        self.calls: set[str] = set()
         self.changes: dict[tuple[str, int], tuple[Commit, JobEvent]] = {}
         self.extended: defaultdict[tuple[str, int], list[float]] = defaultdict(list)
         for commit in evidence.commits:
@@ -42,7 +44,8 @@ class Truth:
                 if isinstance(event, Enqueued):
                     self.accepted[event.id] = commit
                 elif isinstance(event, Leased):
-                    self.leased.setdefault((event.call, event.index), (commit, event))
+                    self.leased[event.call, event.index, event.id] = (commit, event)
+                    self.calls.add(event.call)
 
 
 def answers_are_true(truth: Truth, ledger: Ledger) -> Iterator[str]:
@@ -100,14 +103,14 @@ def _accepted(truth: Truth, told: Told, answer: Accepted) -> Iterator[str]:
 
 def _leased(truth: Truth, told: Told) -> Iterator[str]:
     for lease in told.answer.leases:
-        commit, event = truth.leased.get(fingerprint.token_parts(lease.token), (None, None))
-        if commit is None or event is None or commit.at_s > told.ended_s or event.id != lease.job.id:
+        commit, _ = truth.leased.get((*fingerprint.token_parts(lease.token), lease.job.id), (None, None))
+        if commit is None or commit.at_s > told.ended_s:
             yield f"G1 {lease.job.id} was handed over, and that was not durable then"
         yield from _durable(truth, told, lease.job)
 
 
 def _empty(truth: Truth, told: Told, asked: LeaseJobs) -> Iterator[str]:
-    if (fingerprint.of_call(asked.request_id), 0) in truth.leased:
+    if fingerprint.of_call(asked.request_id) in truth.calls:
         # A repeated call takes nothing new.
         return
     settled_at = BEGUN_AT + timedelta(seconds=told.began_s - truth.off_s)
@@ -137,9 +140,8 @@ def _queue(values: list[Job | None]) -> str:
 
 def _beaten(truth: Truth, told: Told, asked: Heartbeat) -> Iterator[str]:
     for beat, holding in zip(asked.beats, told.answer.jobs, strict=True):
-        call = fingerprint.token_parts(beat.token)
         if holding is Holding.HELD:
-            _, event = truth.leased.get(call, (None, None))
+            _, event = truth.leased.get((*fingerprint.token_parts(beat.token), beat.job_id), (None, None))
             signs = [] if event is None else truth.extended[event.id, event.lease_no]
             if not any(told.began_s <= at_s <= told.ended_s for at_s in signs):
                 yield f"G1 the lease of {beat.job_id} was extended, and that was not durable then"
@@ -149,16 +151,14 @@ def _beaten(truth: Truth, told: Told, asked: Heartbeat) -> Iterator[str]:
 
 def _ended(truth: Truth, told: Told, asked: Ack | Nack | Release) -> Iterator[str]:
     commit, event = truth.changes.get((asked.job_id, told.answer.rev), (None, None))
-    _, leased = truth.leased.get(fingerprint.token_parts(asked.token), (None, None))
+    _, leased = truth.leased.get((*fingerprint.token_parts(asked.token), asked.job_id), (None, None))
     if commit is None or event is None or commit.at_s > told.ended_s or not isinstance(event, _ENDS[type(asked)]):
         yield f"G1 the end of {asked.job_id} was not durable when it was told"
-    elif leased is None or getattr(event, "lease_no", 0) != leased.lease_no or leased.id != asked.job_id:
+    elif leased is None or getattr(event, "lease_no", 0) != leased.lease_no:
         yield f"G6 {asked.job_id} was ended by a token that did not hold it"
     elif isinstance(asked, Ack) and asked.then:
         made = {one.idempotency_key or one.id for one in asked.then}
-        with_it = {
-            e.job.idempotency_key or e.id for e in commit.events if isinstance(e, Enqueued) and e.parent == event.id
-        }
+        with_it = {e.idempotency_key or e.id for e in commit.events if isinstance(e, Enqueued) and e.parent == event.id}
         if isinstance(event, Succeeded) and len(with_it) != len(made):
             yield f"G10 {asked.job_id} succeeded without all of its follow-ups"
 
@@ -200,7 +200,7 @@ def wishes_come_true_once(evidence: Evidence, ledger: Ledger) -> Iterator[str]:
     for commit in evidence.commits:
         for event in commit.events:
             if isinstance(event, Enqueued):
-                wanted = json.loads(event.job.payload_bytes)
+                wanted = json.loads(event.payload)
                 made[wanted["wish"], wanted["part"]] += 1
                 seqs[wanted["wish"]].add(commit.seq)
     for wish in ledger.wishes:
@@ -234,15 +234,26 @@ def nothing_doubles(truth: Truth, ledger: Ledger) -> Iterator[str]:
     """
     if truth.evidence.snapshots:
         return
-    for call, (_, event) in truth.leased.items():
+    for token, (_, event) in truth.leased.items():
         signs = len(truth.extended[event.id, event.lease_no])
-        if signs > ledger.beats[call]:
-            yield f"G2 lease {event.lease_no} of {event.id} was extended {signs} times by {ledger.beats[call]} heartbeats"
+        if signs > ledger.beats[token]:
+            yield f"G2 lease {event.lease_no} of {event.id} was extended {signs} times by {ledger.beats[token]} heartbeats"
 
 
-def a_call_takes_jobs_once(truth: Truth) -> Iterator[str]:
-    """G2: a lease call that was sent again, or came again late, takes nothing more (rule 15)."""
+def a_call_takes_jobs_once(truth: Truth, ledger: Ledger) -> Iterator[str]:
+    """G2: a lease call that was sent again, or came again late, takes nothing more (rule 15).
+
+    As long as a job is there that was last leased by it; and it takes nothing at all once its caller has been answered.
+    """
+    answered: dict[str, float] = {}
+    for told in ledger.told:
+        if isinstance(told.asked, LeaseJobs) and isinstance(told.answer, Leases) and told.answer.leases:
+            answered.setdefault(fingerprint.of_call(told.asked.request_id), told.ended_s)
+    last: dict[str, tuple[str, int]] = {}
     for commit in truth.evidence.commits:
+        known = {call for call, seq in last.values() if seq < commit.seq}
         for event in commit.events:
-            if isinstance(event, Leased) and truth.leased[event.call, event.index][1] is not event:
-                yield f"G2 seq={commit.seq} {event.id} is leased by a call that has taken its jobs before"
+            if isinstance(event, Leased):
+                if event.call in known or answered.get(event.call, commit.at_s) < commit.at_s:
+                    yield f"G2 seq={commit.seq} {event.id} is leased by a call that has taken its jobs before"
+                last[event.id] = (event.call, commit.seq)

@@ -20,9 +20,10 @@ from penstock.domain.queries import Attempt
 # Below this width a job is told in fewer columns, so that its id stays whole.
 _MIDDLE: Final = 80
 _MOST_SHOWN: Final = 4096
-# In every line of a history, or said by its other columns.
+# In every line of a history, or said by its other columns or above it.
 _KNOWN: Final = frozenset(
-    {"seq", "line", "at", "event", "actor", "tenant", "id", "queue", "kind", "job", "call_id", "index", "error_fp"}
+    {"seq", "line", "at", "event", "actor", "tenant", "id", "queue", "kind", "call_id", "index", "error_fp", "before"}
+    | {"payload", "payload_b64", "content_type", "headers"}
 )
 
 

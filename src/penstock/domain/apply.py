@@ -37,8 +37,29 @@ def apply(tables: Tables, event: AnyEvent) -> None:
 
 def enqueued(tables: Tables, event: Enqueued) -> None:
     """A job begins."""
-    tables.order = event.job.order
-    tables.put(None, event.job)
+    tables.order += 1
+    now, run_at = tables.now, event.run_at
+    job = Job(
+        event.id,
+        event.tenant,
+        event.queue,
+        event.kind,
+        event.payload,
+        event.content_type,
+        event.headers,
+        event.priority,
+        event.max_attempts,
+        event.backoff,
+        event.deadline_at,
+        event.idempotency_key,
+        now,
+        run_at,
+        run_at or tables.log_time,
+        tables.order,
+        now,
+        tables.seq,
+    )
+    tables.put(None, job)
 
 
 def leased(tables: Tables, event: Leased) -> None:

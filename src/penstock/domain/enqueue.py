@@ -1,13 +1,15 @@
 """Which new jobs are accepted: known by id or key, refused, or made."""
 
 from collections import Counter
-from datetime import timedelta
+from datetime import datetime, timedelta
+
+from msgspec.structs import replace
 
 from penstock.domain import fingerprint, limits
 from penstock.domain.commands import Ack, Enqueue
 from penstock.domain.events import Enqueued
 from penstock.domain.job import Job, NewJob, State
-from penstock.domain.settings import DEFAULTS, QueueSettings
+from penstock.domain.settings import DEFAULTS
 from penstock.domain.tables import Tables, TenantTable
 from penstock.errors import Busy, Conflict
 
@@ -32,24 +34,25 @@ def _accept_all(
     tables: Tables, command: Enqueue | Ack, jobs: tuple[NewJob, ...], parent: str | None
 ) -> tuple[Enqueued, ...]:
     if len(jobs) == 1:
-        event = _accept(tables, command, jobs[0], tables.order + 1, parent)
+        event = _accept(tables, command, jobs[0], parent)
         return () if event is None else (event,)
     made: dict[str, Enqueued] = {}
     keys: dict[str, str] = {}
     for new in jobs:
         twin = made.get(keys.get(new.idempotency_key or "", new.id or ""))
         if twin is not None:
-            _same(twin.job, new)
+            if not _like(twin.queue, twin.kind, twin.payload, new) or twin.idempotency_key != new.idempotency_key:
+                raise _taken(twin.id, new)
             continue
-        event = _accept(tables, command, new, tables.order + 1 + len(made), parent)
+        event = _accept(tables, command, new, parent)
         if event is not None:
-            made[event.job.id] = event
+            made[event.id] = event
             if new.idempotency_key is not None:
-                keys[new.idempotency_key] = event.job.id
+                keys[new.idempotency_key] = event.id
     return tuple(made.values())
 
 
-def _accept(tables: Tables, command: Enqueue | Ack, new: NewJob, order: int, parent: str | None) -> Enqueued | None:
+def _accept(tables: Tables, command: Enqueue | Ack, new: NewJob, parent: str | None) -> Enqueued | None:
     """The event that makes the job, or None if there is such a job."""
     assert new.id is not None
     tenant = tables.tenants.get(command.tenant)
@@ -62,18 +65,38 @@ def _accept(tables: Tables, command: Enqueue | Ack, new: NewJob, order: int, par
     if not oldest < new.id < newest:
         limits.fresh_id(new.id, tables.now_s)
     queue = None if tenant is None else tenant.queues.get(new.queue)
-    job = _made(tables, command.tenant, new, order, DEFAULTS if queue is None else queue.settings)
-    return Enqueued(
-        tenant=job.tenant,
+    settings = DEFAULTS if queue is None else queue.settings
+    event = Enqueued(
+        tenant=command.tenant,
         actor=command.actor,
         call_id=command.call_id,
-        id=job.id,
-        queue=job.queue,
-        kind=job.kind,
-        rev=job.rev,
-        job=job,
+        id=new.id,
+        queue=new.queue,
+        kind=new.kind or new.queue,
+        rev=1,
+        payload=new.payload,
+        content_type=new.content_type,
+        headers=new.headers,
+        priority=new.priority,
+        max_attempts=new.max_attempts or settings.max_attempts,
+        idempotency_key=new.idempotency_key,
         parent=parent,
     )
+    if new.run_at is None and new.delay_s is None and new.deadline_s is None and new.backoff is None:
+        return event
+    # Apart, as they are rare: a call with more than fifteen keywords costs CPython a dictionary.
+    return replace(event, backoff=new.backoff, **_when(tables, new))
+
+
+def _when(tables: Tables, new: NewJob) -> dict[str, datetime | None]:
+    now = tables.now
+    run_at = None
+    if new.run_at is not None and new.run_at > now:
+        run_at = limits.soon("run_at", new.run_at, now)
+    elif new.delay_s:
+        run_at = now + timedelta(seconds=new.delay_s)
+    deadline_at = None if new.deadline_s is None else now + timedelta(seconds=new.deadline_s)
+    return {"run_at": run_at, "deadline_at": deadline_at}
 
 
 def known_job(tenant: TenantTable, new: NewJob) -> Job | None:
@@ -87,45 +110,22 @@ def known_job(tenant: TenantTable, new: NewJob) -> Job | None:
 
 def _same(known: Job, new: NewJob) -> None:
     """Refuse another job under a name that is taken. Delay, priority and the like may differ: a repeat counts anew."""
-    kind = new.kind or new.queue
     if known.fingerprint is None:
-        same = (known.queue, known.kind, known.payload_bytes) == (new.queue, kind, new.payload)
+        same = _like(known.queue, known.kind, known.payload_bytes, new)
     else:
-        same = known.fingerprint == fingerprint.of_job(new.queue, kind, new.payload)
+        same = known.fingerprint == fingerprint.of_job(new.queue, new.kind or new.queue, new.payload)
     if not same or known.idempotency_key != new.idempotency_key:
-        what = "id" if known.id == new.id else "idempotency key"
-        raise Conflict(
-            f"this {what} is taken by a job with another queue, kind, payload or key; use a new one", job_id=known.id
-        )
+        raise _taken(known.id, new)
 
 
-def _made(tables: Tables, tenant: str, new: NewJob, order: int, settings: QueueSettings) -> Job:
-    now = tables.now
-    run_at = None
-    if new.run_at is not None and new.run_at > now:
-        run_at = limits.soon("run_at", new.run_at, now)
-    elif new.delay_s:
-        run_at = now + timedelta(seconds=new.delay_s)
-    deadline_at = None if new.deadline_s is None else now + timedelta(seconds=new.deadline_s)
-    return Job(
-        new.id or "",
-        tenant,
-        new.queue,
-        new.kind or new.queue,
-        new.payload,
-        new.content_type,
-        new.headers,
-        new.priority,
-        new.max_attempts or settings.max_attempts,
-        new.backoff,
-        deadline_at,
-        new.idempotency_key,
-        now,
-        run_at,
-        run_at or tables.log_time,
-        order,
-        now,
-        tables.seq,
+def _like(queue: str, kind: str, payload: bytes, new: NewJob) -> bool:
+    return (queue, kind, payload) == (new.queue, new.kind or new.queue, new.payload)
+
+
+def _taken(job_id: str, new: NewJob) -> Conflict:
+    what = "id" if job_id == new.id else "idempotency key"
+    return Conflict(
+        f"this {what} is taken by a job with another queue, kind, payload or key; use a new one", job_id=job_id
     )
 
 

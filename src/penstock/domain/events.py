@@ -12,13 +12,15 @@ An example, as one line of a record::
      "worker":"w1","lease_s":30.0,"call":"9f86d0...","index":0}
 """
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
 
+from penstock.domain.backoff import Backoff
 from penstock.domain.commands import SettingKind
-from penstock.domain.job import DEFAULT_TENANT, Job, Output, Reason, State, Usage, Verb
+from penstock.domain.job import DEFAULT_TENANT, JSON, NO_HEADERS, Output, Reason, State, Usage, Verb
 
 VERSION = 1
 
@@ -50,9 +52,20 @@ class AttemptEvent(JobEvent, frozen=True, gc=False, kw_only=True):
 
 
 class Enqueued(JobEvent, frozen=True, gc=False, kw_only=True):
-    """A job was accepted; ``job`` is the whole job at rev 1, payload included. ``parent`` is the job whose ack made it."""
+    """A job was accepted: all that was said of it, with delays turned into times and its queue's defaults filled in.
 
-    job: Job
+    It begins queued, at the time of the record. ``parent`` is the job whose ack made it.
+    """
+
+    payload: bytes
+    content_type: str = JSON
+    headers: Mapping[str, str] = NO_HEADERS
+    priority: int = 0
+    max_attempts: int
+    backoff: Backoff | None = None
+    run_at: datetime | None = None
+    deadline_at: datetime | None = None
+    idempotency_key: str | None = None
     parent: str | None = None
 
 

@@ -67,7 +67,7 @@ def _accepted(tables: Tables, command: Enqueue, events: Sequence[AnyEvent]) -> A
     if len(events) == 1 == len(command.jobs):
         event = events[0]
         assert isinstance(event, Enqueued)
-        return Accepted((event.job,), (True,))
+        return Accepted((tables.tenants[event.tenant].jobs[event.id],), (True,))
     tenant = tables.tenant(command.tenant)
     new = {event.id for event in events if isinstance(event, Enqueued)}
     jobs, fresh = [], []

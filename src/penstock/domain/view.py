@@ -44,18 +44,15 @@ def entry(entry: Entry) -> dict[str, Any]:
     """One event with its place in the log. Without ``call``: what a token is checked against stays inside."""
     event = entry.event
     seen: dict[str, Any] = {"seq": entry.seq, "line": entry.line, "at": entry.at, "event": _name(event)}
-    if isinstance(event, Enqueued):
-        # The other events of a job say these at the top; so does the first.
-        seen |= {"id": event.id, "queue": event.queue, "kind": event.kind, "rev": event.rev}
     for name, value in asdict(event).items():
         if name == "call":
             continue
-        if name == "payload" and isinstance(event, Requeued):
+        if name == "payload" and isinstance(event, Enqueued | Requeued):
             seen |= _data("payload", event.payload, event.content_type)
         elif name == "result" and isinstance(event, Succeeded):
             seen |= _data("result", event.result, JSON)
         else:
-            seen[name] = job(value) if isinstance(value, Job) else _plain(value)
+            seen[name] = dict(value) if name == "headers" else _plain(value)
     return seen
 
 

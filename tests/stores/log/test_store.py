@@ -188,7 +188,7 @@ async def test_a_damaged_record_is_refused_loudly(bucket: Shared, clock: FakeClo
         key,
         {
             "cut": data[:-20],
-            "bit": data.replace(b'"priority":0', b'"priority":1'),
+            "bit": data.replace(b'"max_attempts":5', b'"max_attempts":6'),
             "foreign": b"hello\n",
             "newer": data.replace(b'{"v":1', b'{"v":2'),
             "empty": b"",

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from penstock.domain.commands import SettingKind
 from penstock.domain.events import Aged, AnyEvent, Enqueued, Purged, SettingDeleted, SettingPut
-from penstock.domain.job import Job, State
 from penstock.domain.limits import KEY_KEPT_S, MAX_ATTEMPTS, REPEAT_S, fresh_id
 from penstock.domain.verify.book import Book, Tenant
 from penstock.domain.verify.seen import Seen
@@ -19,59 +18,52 @@ _KEY_KEPT: Final = timedelta(seconds=KEY_KEPT_S)
 
 def enqueued(book: Book, event: Enqueued) -> None:
     """A job begins: once, new, by its own names, with a key that nobody has."""
-    tenant, job = book.tenant(event.tenant), event.job
+    tenant = book.tenant(event.tenant)
     known = tenant.jobs.get(event.id)
     if known is not None:
         book.say("first", event.id, "the job is enqueued a second time", before=known.seq)
         return
-    _new(book, event, job)
+    _new(book, event)
     if event.parent is not None and (event.tenant, event.parent) not in book.acked:
         book.say("follow_up", event.id, "a follow-up without the ack of its parent in this record", parent=event.parent)
-    if job.idempotency_key is not None:
-        other = tenant.keys.setdefault(job.idempotency_key, job.id)
-        if other != job.id:
-            book.say("key", job.id, "this idempotency key names another job already", other=other)
-    queue = tenant.queue(job.queue)
+    if event.idempotency_key is not None:
+        other = tenant.keys.setdefault(event.idempotency_key, event.id)
+        if other != event.id:
+            book.say("key", event.id, "this idempotency key names another job already", other=other)
+    queue = tenant.queue(event.queue)
     queue.open += 1
     book.jobs += 1
     if queue.open > queue.max_depth and event.parent is None:
-        book.say("depth", job.id, "the queue was full", max_depth=queue.max_depth)
-    seen = tenant.jobs[job.id] = Seen(
-        id=job.id,
-        queue=intern(job.queue),
-        kind=intern(job.kind),
+        book.say("depth", event.id, "the queue was full", max_depth=queue.max_depth)
+    seen = tenant.jobs[event.id] = Seen(
+        id=event.id,
+        queue=intern(event.queue),
+        kind=intern(event.kind),
         created_at=book.at,
-        key=job.idempotency_key,
-        payload=hash(job.payload_bytes),
-        max_attempts=job.max_attempts,
-        priority=job.priority,
-        deadline_at=job.deadline_at,
-        run_at=job.run_at,
-        ready_at=job.run_at or book.log_time,
+        key=event.idempotency_key,
+        payload=hash(event.payload),
+        max_attempts=event.max_attempts,
+        priority=event.priority,
+        deadline_at=event.deadline_at,
+        run_at=event.run_at,
+        ready_at=event.run_at or book.log_time,
         order=book.next_order(),
         seq=book.seq,
     )
     tenant.stand(seen, book.at)
 
 
-def _new(book: Book, event: Enqueued, job: Job) -> None:
-    if event.rev != 1 or event.before or job.rev != 1:
+def _new(book: Book, event: Enqueued) -> None:
+    if event.rev != 1 or event.before:
         book.say("first", event.id, "the first event of a job has rev 1 and none before it", rev=event.rev)
-    if (job.id, job.tenant, job.queue, job.kind) != (event.id, event.tenant, event.queue, event.kind):
-        book.say("names", event.id, "the event and its job have different names", job=job.id, queue=job.queue)
-    if job.state is not State.QUEUED or job.attempt or job.lease_no or job.lease is not None or job.requeues:
-        book.say("first", event.id, "a new job has no past", state=job.state, attempt=job.attempt)
-    if not 1 <= job.max_attempts <= MAX_ATTEMPTS:
-        book.say("max_attempts", event.id, "out of range", max_attempts=job.max_attempts)
-    at = book.at
-    if job.created_at != at or job.updated_at != at or job.seq != book.seq:
-        book.say("time", event.id, "not made in this record", created_at=job.created_at, seq=job.seq)
-    if job.ready_at != (job.run_at or book.log_time) or (job.run_at is not None and job.run_at < at):
-        book.say("time", event.id, "not ready when it should be", run_at=job.run_at, ready_at=job.ready_at)
+    if not 1 <= event.max_attempts <= MAX_ATTEMPTS:
+        book.say("max_attempts", event.id, "out of range", max_attempts=event.max_attempts)
+    if event.run_at is not None and event.run_at < book.at:
+        book.say("time", event.id, "it was ready before it was enqueued", run_at=event.run_at)
     try:
-        fresh_id(job.id, at.timestamp())
+        fresh_id(event.id, book.at.timestamp())
     except (Invalid, ValueError):
-        book.say("id", event.id, "the time in the id is far from the record's", at=at)
+        book.say("id", event.id, "the time in the id is far from the record's", at=book.at)
 
 
 def aged(book: Book, event: Aged) -> None:
