@@ -1,5 +1,7 @@
 """The bucket of the simulation: one shared place, and for every process a network that does to calls what networks do."""
 
+import asyncio
+from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple, TypeVar
@@ -39,10 +41,10 @@ class Vault(MemoryBucket):
         self._days = 86_400 / day_s
         self.created: list[Created] = []
 
-    async def put(self, key: str, data: bytes) -> None:
+    async def put(self, key: str, data: bytes | bytearray) -> None:
         """Create the object and remember when."""
         await super().put(key, data)
-        self.created.append(Created(self._loop.time(), key, data))
+        self.created.append(Created(self._loop.time(), key, bytes(data)))
 
     async def close(self) -> None:
         """Stay open: it is everybody's."""
@@ -111,7 +113,8 @@ class FaultyBucket:
     """One process's way to the vault. A call travels, takes effect at one moment, and its answer travels back.
 
     Some calls are on their way at once, and arrive even if the sender is gone by then. Others wait in a thread of the
-    sender's: they stand still with it, and are gone with it.
+    sender's: they stand still with it, and are gone with it. Where the bucket keeps an order, all small ones do so, and
+    take effect as they were made.
     """
 
     def __init__(
@@ -122,8 +125,10 @@ class FaultyBucket:
         self._loop = loop
         self._weather = weather
         self._note = note
+        # Calls that take effect one after the other.
+        self._line: deque[Callable[[], None]] = deque()
 
-    async def put(self, key: str, data: bytes) -> None:
+    async def put(self, key: str, data: bytes | bytearray) -> None:
         """Create the object, unless something comes between."""
         weather, swarm = self._weather, self._weather.swarm
 
@@ -137,7 +142,7 @@ class FaultyBucket:
         if weather.strikes(swarm.late):
             self._later(self._loop.random.uniform(0, 30.0), _ignoring(effect))
             raise await self._lost("late", key)
-        await self._call("put", key, effect, lost=swarm.lost)
+        await self._call("put", key, effect, lost=swarm.lost, size=len(data))
 
     async def get(self, key: str) -> bytes:
         """Read the object."""
@@ -158,21 +163,17 @@ class FaultyBucket:
         await self._call("delete", key, lambda: _now(self._vault.delete(key)), lost=self._weather.swarm.lost)
 
     async def close(self) -> None:
-        """Let go of nothing: the vault stays."""
+        """Take a moment, as closing does, and let go of nothing: the vault stays."""
+        await asyncio.sleep(self._weather.delay_s())
 
-    async def _call(self, verb: str, key: str, effect: Callable[[], T], *, lost: float) -> T:
+    async def _call(self, verb: str, key: str, effect: Callable[[], T], *, lost: float, size: int = 0) -> T:
         weather = self._weather
         if weather.outage or weather.strikes(weather.swarm.refused):
             raise await self._lost(f"{verb} refused", key)
         answer = self._loop.create_future()
-        sent = self._loop.random.random() < 0.5
 
         def arrive() -> None:
             told: object
-            if not sent and (self._process.paused or self._process.dead):
-                if not self._process.dead:
-                    self._later(_STANDS_S, arrive)
-                return
             try:
                 reply, told = answer.set_result, effect()
             except (PenstockError, Taken) as error:
@@ -182,8 +183,29 @@ class FaultyBucket:
             self._note(f"{verb} {key} {_short(told)}")
             self._later(weather.delay_s(), lambda: None if answer.done() else reply(told))
 
-        self._later(weather.delay_s(), arrive)
+        self._send(arrive, size)
         return await answer  # type: ignore[no-any-return] # what the effect returned
+
+    def _send(self, arrive: Callable[[], None], size: int) -> None:
+        sent, delay_s = self._loop.random.random() < 0.5, self._weather.delay_s()
+        if 0 < self._weather.swarm.in_order_bytes >= size:
+            self._line.append(arrive)
+            self._later(delay_s, lambda: self._by_thread(self._next_in_line))
+        elif sent:
+            self._later(delay_s, arrive)
+        else:
+            self._later(delay_s, lambda: self._by_thread(arrive))
+
+    def _next_in_line(self) -> None:
+        # Whichever call's way this was: they were as many as the calls.
+        self._line.popleft()()
+
+    def _by_thread(self, arrive: Callable[[], None]) -> None:
+        """Stand still with the process, and be gone with it."""
+        if self._process.paused and not self._process.dead:
+            self._later(_STANDS_S, lambda: self._by_thread(arrive))
+        elif not self._process.dead:
+            arrive()
 
     async def _lost(self, what: str, key: str) -> Unavailable:
         self._note(f"{what} {key}")

@@ -22,13 +22,13 @@ class MemoryBucket:
         other._objects = self._objects
         return other
 
-    async def put(self, key: str, data: bytes) -> None:
+    async def put(self, key: str, data: bytes | bytearray) -> None:
         """Create the object or raise Taken."""
         check_key(key)
         self._check_open()
         if key in self._objects:
             raise Taken(key)
-        self._objects[key] = (data, self._clock.now())
+        self._objects[key] = (bytes(data), self._clock.now())
 
     async def get(self, key: str) -> bytes:
         """Answer the object."""

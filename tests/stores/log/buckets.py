@@ -19,7 +19,7 @@ class Shared(MemoryBucket):
         # What goes wrong at the next puts of records, one after the other: "before", "after", "full".
         self.faults: builtins.list[str] = []
 
-    async def put(self, key: str, data: bytes) -> None:
+    async def put(self, key: str, data: bytes | bytearray) -> None:
         self.asked["put"] += 1
         fault = self.faults.pop(0) if self.faults and key.startswith("log/") else ""
         if fault == "before":
@@ -61,7 +61,7 @@ class Shared(MemoryBucket):
 class LastPutWins(MemoryBucket):
     """Ignores the condition of a create-only put, as some stores do."""
 
-    async def put(self, key: str, data: bytes) -> None:
+    async def put(self, key: str, data: bytes | bytearray) -> None:
         self._objects.pop(key, None)
         await super().put(key, data)
 
@@ -76,6 +76,6 @@ class Forgetful(MemoryBucket):
 class Silent(MemoryBucket):
     """Says that every key is taken, so nothing is ever there."""
 
-    async def put(self, key: str, data: bytes) -> None:
+    async def put(self, key: str, data: bytes | bytearray) -> None:
         del data
         raise Taken(key)

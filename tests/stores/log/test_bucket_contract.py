@@ -28,7 +28,7 @@ class InTurn:
         self._buckets = buckets
         self._turns = cycle(buckets)
 
-    async def put(self, key: str, data: bytes) -> None:
+    async def put(self, key: str, data: bytes | bytearray) -> None:
         await next(self._turns).put(key, data)
 
     async def get(self, key: str) -> bytes:
@@ -78,13 +78,13 @@ async def test_the_checks_leave_nothing_behind(clock: FakeClock) -> None:
 
 
 class LastPutWins(MemoryBucket):
-    async def put(self, key: str, data: bytes) -> None:
+    async def put(self, key: str, data: bytes | bytearray) -> None:
         await self.delete(key)
         await super().put(key, data)
 
 
 class LooksThenPuts(MemoryBucket):
-    async def put(self, key: str, data: bytes) -> None:
+    async def put(self, key: str, data: bytes | bytearray) -> None:
         if key in self._objects:
             raise Taken(key)
         await asyncio.sleep(0)
@@ -93,7 +93,7 @@ class LooksThenPuts(MemoryBucket):
 
 
 class TakesTheSameAgain(MemoryBucket):
-    async def put(self, key: str, data: bytes) -> None:
+    async def put(self, key: str, data: bytes | bytearray) -> None:
         if self._objects.get(key, (b"",))[0] != data:
             await super().put(key, data)
 
@@ -137,14 +137,14 @@ class KeepsDeletedKeys(MemoryBucket):
 
 
 class CutsAtAMebibyte(MemoryBucket):
-    async def put(self, key: str, data: bytes) -> None:
+    async def put(self, key: str, data: bytes | bytearray) -> None:
         await super().put(key, data[: 1 << 20])
 
 
 class TakesAnyKey(MemoryBucket):
-    async def put(self, key: str, data: bytes) -> None:
+    async def put(self, key: str, data: bytes | bytearray) -> None:
         if "\\" in key or ".." in key:
-            self._objects[key] = (data, self._clock.now())
+            self._objects[key] = (bytes(data), self._clock.now())
         else:
             await super().put(key, data)
 

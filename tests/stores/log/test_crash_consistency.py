@@ -187,7 +187,7 @@ async def test_after_a_crash_at_any_point_everything_answered_is_there(story: St
 
 
 class LinksBeforeItWrites(DirectoryBucket):
-    def _put(self, clerk: Clerk, key: str, data: bytes, draft: str) -> None:
+    def _put(self, clerk: Clerk, key: str, data: bytes | bytearray, draft: str) -> None:
         folder, _, name = key.rpartition("/")
         there, drafts = clerk.make(folder), clerk.make(".tmp")
         file = self._disk.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, dir_fd=drafts)
@@ -198,7 +198,7 @@ class LinksBeforeItWrites(DirectoryBucket):
 
 
 class WritesInPlace(DirectoryBucket):
-    def _put(self, clerk: Clerk, key: str, data: bytes, draft: str) -> None:  # noqa: ARG002 there is no draft
+    def _put(self, clerk: Clerk, key: str, data: bytes | bytearray, draft: str) -> None:  # noqa: ARG002 there is no draft
         folder, _, name = key.rpartition("/")
         self._write(self._disk.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, dir_fd=clerk.make(folder)), data)
         clerk.touch(folder)

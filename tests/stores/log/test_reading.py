@@ -27,7 +27,7 @@ MANY: Final = 150
 class ReadOnly(MemoryBucket):
     """Fails the test when it is written to."""
 
-    async def put(self, key: str, data: bytes) -> None:
+    async def put(self, key: str, data: bytes | bytearray) -> None:
         raise AssertionError(key, data)
 
     async def delete(self, key: str) -> None:
@@ -213,6 +213,6 @@ async def test_a_snapshot_that_holds_more_than_the_log_is_found_out(clock: FakeC
     tables.put(None, replace(job, tenant="stranger"))
     tables.put(job, replace(job, rev=7))
     made = snapshot.Image(tables, log=header.log, commit=header.commit)
-    bucket._objects[image] = (await made.encode(clock), clock.now())
+    bucket._objects[image] = (bytes(await made.encode(clock)), clock.now())
     found = await findings(bucket, clock)
     assert {(one.rule, one.job_id) for one in found} == {("state", job.id), ("extra", job.id), ("counters", None)}

@@ -39,7 +39,7 @@ class Bucket(Protocol):
     something lies there that no bucket has put. A cancelled call may still take effect.
     """
 
-    async def put(self, key: str, data: bytes) -> None:
+    async def put(self, key: str, data: bytes | bytearray) -> None:
         """Create the object, or raise Taken when the key has one, which stays as it is.
 
         When this returns, the object outlives a crash. A crash before leaves nothing or the whole object, never a

@@ -72,7 +72,7 @@ class DirectoryBucket:
         self._large = Clerk(self._root, self._disk, syncs)
         self._tidied = Lock()
 
-    async def put(self, key: str, data: bytes) -> None:
+    async def put(self, key: str, data: bytes | bytearray) -> None:
         """Create the file: answered when it, its directory and all directories above are synced."""
         check_key(key)
         clerk = self._large if len(data) > IN_ORDER_BYTES else self._small
@@ -103,7 +103,7 @@ class DirectoryBucket:
         for clerk in clerks:
             await to_thread(clerk.join)
 
-    def _put(self, clerk: Clerk, key: str, data: bytes, draft: str) -> None:
+    def _put(self, clerk: Clerk, key: str, data: bytes | bytearray, draft: str) -> None:
         folder, _, name = key.rpartition("/")
         there = clerk.make(folder)
         # Only the link decides. This look spares the loser of a race the writing.
@@ -122,7 +122,7 @@ class DirectoryBucket:
                 self._disk.unlink(draft, dir_fd=drafts)
         clerk.touch(folder)
 
-    def _write(self, file: int, data: bytes) -> None:
+    def _write(self, file: int, data: bytes | bytearray) -> None:
         try:
             left = memoryview(data)
             while left:
