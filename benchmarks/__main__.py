@@ -1,77 +1,64 @@
-"""Run the comparisons and keep what they gave: ``python -m benchmarks [PAIRS]``."""
+"""Run the comparisons and keep what they gave: ``python -m benchmarks [memory|directory|all] [PAIRS]``."""
 
+import argparse
 import json
-import platform
+import signal
 import sys
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Final
 
 from rich.console import Console
-from rich.table import Table
 
-from benchmarks import environments, memory
-from benchmarks.interleave import Comparison
+from benchmarks import directory, memory, table
+from benchmarks.interleave import Turns
+from benchmarks.places import Places, places
 
-_RESULTS = Path(__file__).parent / "results"
+_RESULTS: Final = Path(__file__).parent / "results"
 
 
 def main() -> None:
     """Measure, show, write."""
-    pairs = int(sys.argv[1]) if len(sys.argv) > 1 else 5
-    console = Console()
-    with console.status(f"measuring, {pairs} pairs each; this takes some minutes"):
-        measured, single = memory.run(pairs)
-    console.print(_table(measured))
-    for name, value in single.items():
-        console.print(f"{name}: [bold]{value}[/]")
-    page = _page(measured, single, pairs)
-    (_RESULTS / "memory.md").write_text(page, encoding="utf-8")
-    raw = {comparison.name: comparison.pairs for comparison in measured}
-    (_RESULTS / "memory.json").write_text(json.dumps(raw, indent=1) + "\n", encoding="utf-8")
+    asked = _arguments()
+    suites: dict[str, tuple[str, Callable[[Turns, Places], Iterator[table.Row]]]] = {
+        "memory": (memory.TITLE, memory.rows),
+        "directory": (directory.TITLE, partial(directory.rows, minutes=asked.minutes)),
+    }
+    # So that the files of the legs are removed then too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
+    console = Console(highlight=False)
+    with places() as made, console.status("measuring") as status:
+        tell = status.update if console.is_terminal else partial(console.print, soft_wrap=True)
+        for name, (title, rows) in suites.items():
+            if asked.suite in {name, "all"}:
+                _measure(name, title, rows(Turns(asked.pairs, tell), made), console, made, asked.pairs)
 
 
-def _rows(measured: list[Comparison]) -> list[tuple[str, ...]]:
-    rows: list[tuple[str, ...]] = []
-    for comparison in measured:
-        ratio, least, most = comparison.ratio()
-        rate, other_rate = comparison.median("jobs_per_s")
-        cpu, other_cpu = comparison.median("cpu_us")
-        rows.append(
-            (
-                comparison.name,
-                f"{ratio:.2f}x",
-                f"{least:.2f} to {most:.2f}",
-                f"{rate:,.0f} / {other_rate:,.0f}",
-                f"{cpu:.1f} / {other_cpu:.1f}",
-            )
-        )
-    return rows
+def _measure(name: str, title: str, rows: Iterator[table.Row], console: Console, made: Places, pairs: int) -> None:
+    """Show each row as it comes, and write the files after each: what was measured is kept if the rest fails."""
+    conditions = {**table.conditions(made.disk, pairs), **made.facts(), "load at the beginning": table.load()}
+    done: list[table.Row] = []
+    _RESULTS.mkdir(exist_ok=True)
+    for row in rows:
+        done.append(row)
+        measure, result, spread, must, aim, met, *_, note = row.cells()
+        goals = f"must {must}, met: {met}" + (f"; aim {aim}" if aim else "")
+        console.print(f"{measure}: [bold]{result}[/] ({goals}) {spread} {note}", soft_wrap=True)
+        conditions["load at the end"] = table.load()
+        (_RESULTS / f"{name}.md").write_text(table.page(title, done, conditions), encoding="utf-8")
+        raw = {"conditions": conditions, "rows": [row.raw() for row in done]}
+        (_RESULTS / f"{name}.json").write_text(json.dumps(raw, indent=1) + "\n", encoding="utf-8")
 
 
-_HEADS = ("measure", "ratio", "range", "jobs/s", "CPU us/job")
-
-
-def _table(measured: list[Comparison]) -> Table:
-    table = Table(*_HEADS, title="Penstock over jqueue 1.0.0, in memory, 50 callers")
-    for row in _rows(measured):
-        table.add_row(*row)
-    return table
-
-
-def _page(measured: list[Comparison], single: dict[str, str], pairs: int) -> str:
-    lines = [
-        "# In memory, 50 callers, jobs of 100 bytes",
-        "",
-        f"Made by `make bench`: {pairs} pairs of legs taken in turns, median of the ratios; both queues on the same",
-        f"interpreter ({Path(environments.interpreter()).name}, {platform.machine()}), each in an environment of its own.",
-        "",
-        "| " + " | ".join(_HEADS) + " |",
-        "|" + "---|" * len(_HEADS),
-        *("| " + " | ".join(row) + " |" for row in _rows(measured)),
-        "",
-        *(f"- {name}: {value}" for name, value in single.items()),
-        "",
-    ]
-    return "\n".join(lines)
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure this machine.")
+    parser.add_argument("suite", nargs="?", choices=("memory", "directory", "all"), default="all")
+    parser.add_argument("pairs", nargs="?", type=int, default=3, help="pairs of legs in each comparison")
+    parser.add_argument(
+        "--minutes", type=float, default=2.0, help="how long finished jobs are piled up; 10 for the whole"
+    )
+    return parser.parse_args()
 
 
 main()

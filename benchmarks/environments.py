@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parent.parent
-_KEPT: Final = ROOT / ".state" / "bench"
+KEPT: Final = ROOT / ".state" / "bench"
 # jqueue wants 3.12 or newer.
 _INTERPRETERS: Final = ("python3.13", "python3.12")
 
@@ -36,7 +36,7 @@ def jqueue() -> Path:
 
 
 def _environment(name: str, *packages: str) -> Path:
-    home = _KEPT / name
+    home = KEPT / name
     stamp, wanted = home / "stamp", "\n".join((interpreter(), *packages))
     if not stamp.exists() or stamp.read_text(encoding="utf-8") != wanted:
         shutil.rmtree(home, ignore_errors=True)

@@ -1,10 +1,15 @@
 """Memory, 50 callers: ours over jqueue at several depths, ours over ours at depth, and memory per job."""
 
+from collections.abc import Iterator
 from typing import Final
 
 from benchmarks import environments
-from benchmarks.interleave import Comparison, Leg, compare
+from benchmarks.interleave import Leg, Turns
+from benchmarks.legs.task import Task
+from benchmarks.places import Places
+from benchmarks.table import Goal, Row
 
+TITLE: Final = "In memory, 50 callers, jobs of 100 bytes, over jqueue 1.0.0"
 # (depth, jobs of ours, jobs of the peer, must, aim): the peer gets fewer jobs where it is slow; rates are per job.
 _DEPTHS: Final = (
     (0, 20_000, 5_000, 3, 4),
@@ -13,38 +18,26 @@ _DEPTHS: Final = (
 )
 
 
-def run(pairs: int) -> tuple[list[Comparison], dict[str, str]]:
-    """All comparisons of this issue's table, and the single figures."""
+def rows(turns: Turns, _: Places) -> Iterator[Row]:
+    """All comparisons in memory, one by one."""
     ours, peer = environments.penstock(), environments.jqueue()
-    measured = []
-    for loop in ((), ("uvloop",)):
+
+    def row(name: str, goal: Goal, task: Task, other: Leg) -> Row:
+        return Row(name, goal, turns.compare(name, Leg(ours, "penstock_leg.py", task), other))
+
+    for loop in ("asyncio", "uvloop"):
         for depth, jobs, peer_jobs, must, aim in _DEPTHS:
-            name = f"closed loop at depth {depth:,}{', ours on uvloop' if loop else ''} (must {must}x, aim {aim}x)"
-            measured.append(
-                compare(
-                    name,
-                    Leg(ours, "penstock_memory.py", ("closed", str(depth), str(jobs), *loop)),
-                    Leg(peer, "jqueue_memory.py", ("closed", str(depth), str(peer_jobs))),
-                    pairs=pairs,
-                )
+            yield row(
+                f"closed loop at depth {depth:,}, ours on {loop}",
+                Goal("jobs_per_s", must, aim),
+                Task("closed", depth=depth, jobs=jobs, loop=loop),
+                Leg(peer, "jqueue_leg.py", Task("closed", depth=depth, jobs=peer_jobs)),
             )
-    measured.append(
-        compare(
-            "2,000 enqueued, then drained (must 40x)",
-            Leg(ours, "penstock_memory.py", ("drain", "0", "2000")),
-            Leg(peer, "jqueue_memory.py", ("drain", "0", "2000")),
-            pairs=pairs,
-        )
-    )
-    measured.append(
-        compare(
-            "ours at depth 1,000,000 over depth 0 (must 0.8)",
-            Leg(ours, "penstock_memory.py", ("closed", "1000000", "50000")),
-            Leg(ours, "penstock_memory.py", ("closed", "0", "50000")),
-            pairs=pairs,
-        )
-    )
-    rss = Leg(ours, "penstock_memory.py", ("rss", "0", "200000")).run()
-    return measured, {
-        "RSS per queued job, 100 bytes of payload included (must be under 1,124 B)": f"{rss['rss_per_job']:,.0f} B"
-    }
+    drain = Task("drain", jobs=2_000)
+    yield row("2,000 enqueued, then drained", Goal("jobs_per_s", 40), drain, Leg(peer, "jqueue_leg.py", drain))
+    deep = Task("closed", depth=1_000_000, jobs=50_000)
+    shallow = Leg(ours, "penstock_leg.py", deep._replace(depth=0))
+    yield row("ours at depth 1,000,000 over depth 0", Goal("jobs_per_s", 0.8), deep, shallow)
+    name = "RSS per queued job, its payload of 100 bytes included"
+    held = turns.at_most(1).repeat(name, Leg(ours, "penstock_leg.py", Task("queued", jobs=200_000)))
+    yield Row(name, Goal("rss_per_job", 1_124, most=True, unit=" B"), held)
