@@ -20,16 +20,17 @@ demo: setup-run
 	@$(bin)/penstock demo
 
 check: static
-	$(bin)/pytest -x -q -m 'not slow'
+	$(bin)/pytest -x -q -n 2 -m 'not slow'
 
 # `static` and all tests contain everything that check does. A skipped test is a failure here: nothing runs later.
 test: static
 	$(bin)/pytest -n 2 --junitxml=.state/tests.xml
 	@! grep -o '<skipped type="pytest.skip"[^>]*' .state/tests.xml
 
-# The simulation beyond what `test` runs of it: MINUTES=5 looks at new seeds, SEED=123 shows one again, step by step.
+# The simulation beyond what `test` runs of it: MINUTES=5 looks at new seeds, SEED=123 shows one again, step by step;
+# WORLD="name" in the worlds where it failed, BUG="name" with that planted bug.
 sim: setup-test
-	@$(bin)/python -m tests.simulation $(if $(SEED),seed $(SEED),minutes $(or $(MINUTES),5))
+	@$(bin)/python -m tests.simulation $(if $(SEED),--seed $(SEED) --world "$(WORLD)" $(if $(BUG),--bug "$(BUG)"),--minutes $(or $(MINUTES),5))
 
 bench: setup-test
 	$(bin)/python -m benchmarks

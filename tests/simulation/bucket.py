@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from penstock.errors import Busy, PenstockError, Unavailable
+from penstock.stores.log import floor
 from penstock.stores.log.bucket import Listed, Taken
 from penstock.testing.bucket import MemoryBucket
 from tests.simulation.clock import BEGUN_AT, SimClock
@@ -139,7 +140,7 @@ class FaultyBucket:
 
         if weather.strikes(swarm.doubled):
             self._later(weather.delay_s() * 3, _ignoring(effect))
-        if weather.strikes(swarm.late):
+        if weather.strikes(max(swarm.late, swarm.late_floors if key.startswith(floor.FOLDER) else 0.0)):
             self._later(self._loop.random.uniform(0, 30.0), _ignoring(effect))
             raise await self._lost("late", key)
         await self._call("put", key, effect, lost=swarm.lost, size=len(data))

@@ -1,6 +1,8 @@
 """All checks of one run, each by the promise it is about."""
 
+from penstock.domain.events import Record
 from penstock.domain.tables import Tables
+from penstock.domain.verify import Live, Verifier
 from tests.simulation import lawful, truthful
 from tests.simulation.evidence import Evidence
 from tests.simulation.ledger import Ledger
@@ -21,7 +23,19 @@ def all_faults(evidence: Evidence, ledger: Ledger, swarm: Swarm) -> list[str]:
         *truthful.wishes_come_true_once(evidence, ledger),
         *truthful.refused_is_not_there(truth, ledger),
         *truthful.nothing_doubles(truth, ledger),
-        *truthful.a_call_takes_jobs_once(truth),
+        *truthful.a_call_takes_jobs_once(truth, ledger),
+    ]
+
+
+def verified(evidence: Evidence, live: Live) -> list[str]:
+    """Whatever the product's own judge of logs finds in this one, and in what a store that opened now holds of it."""
+    judge = Verifier()
+    findings = [
+        finding for commit in evidence.commits for finding in judge.check(Record(commit.seq, commit.at, commit.events))
+    ]
+    findings += judge.finish(live)
+    return [
+        f"verify {found.rule}: seq={found.seq} line={found.line} {found.job_id} {found.message}" for found in findings
     ]
 
 

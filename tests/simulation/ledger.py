@@ -13,7 +13,7 @@ from penstock.domain.events import Entry
 from penstock.domain.job import Job, NewJob
 from penstock.domain.outcome import Result
 from penstock.domain.queries import Answer, Query
-from penstock.errors import PenstockError
+from penstock.errors import PenstockError, Unavailable
 from tests.simulation.loop import SimLoop
 
 T = TypeVar("T")
@@ -58,8 +58,10 @@ class Ledger:
         self.wishes: list[Wish] = []
         self.lives: list[Life] = []
         self.lines: list[str] = []
-        # How many heartbeats were sent for each lease, by what the log knows of its token.
-        self.beats: Counter[tuple[str, int]] = Counter()
+        # What was seen at once to be wrong.
+        self.faults: list[str] = []
+        # How many heartbeats were sent for each lease, by what the log knows of its token, and its job.
+        self.beats: Counter[tuple[str, int, str]] = Counter()
         self._loop = loop
         self._speaks = speaks
         self._asked: Counter[str] = Counter()
@@ -76,7 +78,7 @@ class Ledger:
         elif isinstance(asked, Enqueue):
             self._asked.update(new.id or "" for new in asked.jobs)
         elif isinstance(asked, Heartbeat):
-            self.beats.update(fingerprint.token_parts(beat.token) for beat in asked.beats)
+            self.beats.update((*fingerprint.token_parts(beat.token), beat.job_id) for beat in asked.beats)
 
     def unanswered(self, job_id: str) -> bool:
         """Whether this job was once asked for without an answer."""
@@ -97,6 +99,9 @@ class Ledger:
     def tell(self, told: Told) -> None:
         """Take down an answer."""
         self.told.append(told)
+        cause = told.answer.__cause__ if isinstance(told.answer, Unavailable) else None
+        if isinstance(cause, Exception) and not isinstance(cause, PenstockError):
+            self.faults.append(f"unhandled: {told.process} answered {told.answer!r} because of {cause!r}")
         say = repr if self._speaks else _brief
         self.note(f"{told.process} {told.began_s:.4f} {say(told.asked)} -> {say(told.answer)}")
 

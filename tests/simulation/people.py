@@ -9,7 +9,7 @@ from penstock.clock import pause
 from penstock.domain.job import State
 from penstock.domain.limits import REPEAT_S
 from penstock.errors import LeaseLost, PenstockError, Unavailable
-from penstock.stores.log.clean import clean
+from penstock.stores.log import clean as cleaning
 from tests.simulation.ledger import Wish
 from tests.simulation.world import Gone, World
 
@@ -26,7 +26,7 @@ def everybody(world: World) -> list[Coroutine[Any, Any, None]]:
         *(embedded_worker(world) for _ in range(swarm.embedded_workers)),
         *(operator(world) for _ in range(swarm.operators)),
         *(watcher(world) for _ in range(swarm.watchers)),
-        *(cleaner(world) for _ in range(bool(swarm.clean_every_s))),
+        *(cleaner(world) for _ in range(swarm.cleaners if swarm.clean_every_s else 0)),
     ]
 
 
@@ -110,7 +110,8 @@ async def worker(world: World) -> None:
         for lease in leases:
             if world.over or chance.random() > swarm.vanish:
                 await work(world, lease)
-        await world.sleep(chance.uniform(0, 0.5))
+        # A long silence is not filled with lease calls that find nothing.
+        await world.sleep(chance.uniform(0, 30.0 if swarm.silence_s and not leases else 0.5))
 
 
 def _lease(world: World) -> Callable[[Client], Coroutine[Any, Any, list[Lease]]]:
@@ -218,12 +219,17 @@ _MEDDLING: Final[tuple[Callable[[Client, str, str], Coroutine[Any, Any, object]]
     lambda client, job_id, _: client.purge(job_id),
     lambda client, _, queue: client.purge_queue(queue, state=State.SUCCEEDED, older_than_s=REPEAT_S),
     lambda client, _, queue: client.list(queue=queue, state=State.QUEUED, limit=5),
+    lambda client, _, queue: client.queue(queue),
     lambda client, _, __: client.stats(),
     lambda client, job_id, _: client.history(job_id),
+    lambda client, job_id, _: client.attempts(job_id),
+    lambda client, _, __: client.snapshot(),
+    lambda client, _, queue: client.set_queue(queue, max_depth=1_000),
     lambda client, job_id, _: client.wait(job_id, timeout_s=3.0),
     lambda client, _, __: client.expire_now(),
     lambda client, job_id, _: client.get(job_id),
     lambda client, job_id, _: client.get(job_id),
+    lambda client, job_id, _: client.get(f"{job_id[:-12]}{'0' * 12}"),
 )
 
 
@@ -247,6 +253,7 @@ async def cleaner(world: World) -> None:
     while True:
         await world.sleep(chance.uniform(0, 2 * world.swarm.clean_every_s))
         host = await world.somebody()
-        archived_to = chance.randint(0, world.evidence.catch_up().head)
+        head = world.evidence.catch_up().head
+        archived_to = chance.choice((head, chance.randint(0, head)))
         with suppress(PenstockError, Gone):
-            await world.call(lambda _, bucket=host.bucket, to=archived_to: clean(bucket, archived_to=to), host)  # type: ignore[misc] # bound at once
+            await world.call(lambda _, bucket=host.bucket, to=archived_to: cleaning.clean(bucket, archived_to=to), host)  # type: ignore[misc] # bound at once

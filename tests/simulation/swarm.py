@@ -5,8 +5,10 @@ Most faults are absent from most seeds: a world with everything in it hides the 
 
 import random  # noqa: TID251 the type of the loop's one seeded source
 from math import exp, log
+from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from penstock import BrokerOptions
 from penstock.stores.log.store import LogOptions
@@ -37,6 +39,7 @@ class Swarm(Struct, frozen=True, kw_only=True):
     lost: float = 0.0
     doubled: float = 0.0
     late: float = 0.0
+    late_floors: float = 0.0
     unread: float = 0.0
     outage_every_s: float = 0.0
     outage_s: float = 3.0
@@ -53,12 +56,16 @@ class Swarm(Struct, frozen=True, kw_only=True):
     drift: float = 0.0
     jump_every_s: float = 0.0
     # The product's own numbers.
+    answer_s: float = 30.0
     sweep_s: float = 1.0
     look_s: float = 1.0
     listing_s: float = 0.0
+    # Up to so many bytes the bucket carries out what one process asks in the order it was asked, as a directory does.
+    in_order_bytes: int = 0
     snapshot_records: int = 20
     snapshot_bytes: int = 4096
-    # The cleaner; a day of so many seconds.
+    # The cleaners; a day of so many seconds.
+    cleaners: int = 1
     clean_every_s: float = 0.0
     day_s: float = 20.0
 
@@ -71,43 +78,32 @@ class Swarm(Struct, frozen=True, kw_only=True):
 
     def broker(self) -> BrokerOptions:
         """The options of every broker."""
-        return BrokerOptions(sweep_s=self.sweep_s, retention_s=10.0, poll_s=self.look_s)
+        return BrokerOptions(sweep_s=self.sweep_s, retention_s=10.0, poll_s=self.look_s, answer_s=self.answer_s)
 
     def log(self) -> LogOptions:
         """The options of every store."""
         return LogOptions(
             listing_s=self.listing_s,
+            in_order_bytes=self.in_order_bytes,
             look_s=self.look_s,
             snapshot_bytes=self.snapshot_bytes,
             snapshot_records=self.snapshot_records,
         )
 
 
+class Bent(Struct, frozen=True):
+    """Worlds of one kind: what is so in all of them, whatever the seed draws. The plain ones have no name."""
+
+    name: str = ""
+    so: dict[str, Any] = {}
+
+
 def draw(chance: random.Random) -> Swarm:
     """The world of one seed."""
-
-    def perhaps(least: float, most: float, *, share: float = 0.4) -> float:
-        """A rate between these by its order of magnitude, and none at all in most seeds."""
-        drawn = exp(chance.uniform(log(least), log(most)))
-        return drawn if chance.random() < share else 0.0
-
     quiet = chance.random() < 0.1
-    faults: dict[str, float] = {
-        "slow": perhaps(0.002, 0.1),
-        "refused": perhaps(0.005, 0.3),
-        "lost": perhaps(0.005, 0.3),
-        "doubled": perhaps(0.01, 0.5),
-        "late": perhaps(0.005, 0.2),
-        "unread": perhaps(0.005, 0.2),
-        "outage_every_s": perhaps(10, 60, share=0.3),
-        "full_every_s": perhaps(10, 60, share=0.2),
-        "crash_every": int(perhaps(150, 3000, share=0.6)),
-        "pause_every": int(perhaps(300, 3000)),
-        "stop_every_s": perhaps(10, 60, share=0.2),
-        "jump_every_s": perhaps(5, 60, share=0.3),
-    }
+    faults = _faults(chance)
     listing_s = chance.choice((0.0, 0.0, 4.0))
-    return Swarm(
+    drawn = Swarm(
         processes=chance.choice((1, 2, 2, 3, 4)),
         producers=chance.choice((1, 2, 3)),
         workers=chance.choice((1, 2, 4)),
@@ -131,8 +127,36 @@ def draw(chance: random.Random) -> Swarm:
         listing_s=listing_s,
         snapshot_records=chance.choice((3, 10, 40, 10_000)),
         snapshot_bytes=chance.choice((500, 4_000, 1_000_000)),
-        clean_every_s=perhaps(1, 10, share=0.5),
+        clean_every_s=_perhaps(chance, 1, 10, share=0.5),
         # With a window of 0 no clock is involved and any day will do; else a day is longer than a window (rule 2).
         day_s=chance.choice((0.5, 5.0, 20.0)) if listing_s == 0.0 else chance.choice((10.0, 20.0)),
         **({} if quiet else faults),  # type: ignore[arg-type] # the counts are whole numbers
     )
+    # What was thought of later is drawn last, so that the seeds before it keep their worlds.
+    in_order_bytes = 0 if listing_s else chance.choice((0, 0, 1_000, 1 << 20))
+    answer_s = chance.choice((30.0, 30.0, 3.0))
+    slowly = {"sweep_s": 10.0, "look_s": 10.0} if drawn.silence_s else {}
+    return replace(drawn, in_order_bytes=in_order_bytes, answer_s=answer_s, **slowly)
+
+
+def _faults(chance: random.Random) -> dict[str, float]:
+    return {
+        "slow": _perhaps(chance, 0.002, 0.1),
+        "refused": _perhaps(chance, 0.005, 0.3),
+        "lost": _perhaps(chance, 0.005, 0.3),
+        "doubled": _perhaps(chance, 0.01, 0.5),
+        "late": _perhaps(chance, 0.005, 0.2),
+        "unread": _perhaps(chance, 0.005, 0.2),
+        "outage_every_s": _perhaps(chance, 10, 60, share=0.3),
+        "full_every_s": _perhaps(chance, 10, 60, share=0.2),
+        "crash_every": int(_perhaps(chance, 150, 3000, share=0.6)),
+        "pause_every": int(_perhaps(chance, 300, 3000)),
+        "stop_every_s": _perhaps(chance, 10, 60, share=0.2),
+        "jump_every_s": _perhaps(chance, 5, 60, share=0.3),
+    }
+
+
+def _perhaps(chance: random.Random, least: float, most: float, *, share: float = 0.4) -> float:
+    """A rate between these by its order of magnitude, and none at all in most seeds."""
+    drawn = exp(chance.uniform(log(least), log(most)))
+    return drawn if chance.random() < share else 0.0

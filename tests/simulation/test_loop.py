@@ -1,8 +1,16 @@
 """The loop of the simulation keeps the promises that the simulation relies on."""
 
 import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from itertools import repeat
+from typing import Any
 
+import pytest
+
+from tests.simulation import loop as loops
 from tests.simulation.loop import SimLoop
+from tests.simulation.swap import swapped
 
 
 def loop(seed: int = 0) -> SimLoop:
@@ -11,10 +19,10 @@ def loop(seed: int = 0) -> SimLoop:
 
 def test_waiting_takes_no_real_time() -> None:
     async def wait() -> float:
-        await asyncio.sleep(1e6)
+        await asyncio.sleep(5_000)
         return asyncio.get_running_loop().time()
 
-    assert loop().run_until_complete(wait()) == 1e6
+    assert loop().run_until_complete(wait()) == 5_000
 
 
 def test_a_crashed_process_runs_nothing_more_not_even_finally() -> None:
@@ -92,3 +100,20 @@ def test_processes_take_turns_by_the_seed() -> None:
 
     assert order(1) == order(1)
     assert len({tuple(order(seed)) for seed in range(5)}) > 1
+
+
+async def _polls(seconds: float) -> None:
+    for _ in repeat(None):
+        await asyncio.sleep(seconds)
+
+
+async def _hangs() -> None:
+    for _ in repeat(None):
+        with suppress(Exception):
+            sum(1 for _ in repeat(None))
+
+
+@pytest.mark.parametrize("endless", [lambda: _polls(60), lambda: _polls(0), _hangs], ids=["polls", "spins", "hangs"])
+def test_what_never_ends_is_broken_off(endless: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    with swapped(loops, "MOST_CALLS", 20_000), swapped(loops, "MOST_CPU_S", 0.2), pytest.raises(loops.Stuck):
+        loop().run_until_complete(endless())

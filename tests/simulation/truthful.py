@@ -251,9 +251,9 @@ def a_call_takes_jobs_once(truth: Truth, ledger: Ledger) -> Iterator[str]:
             answered.setdefault(fingerprint.of_call(told.asked.request_id), told.ended_s)
     last: dict[str, tuple[str, int]] = {}
     for commit in truth.evidence.commits:
-        known = {call for call, seq in last.values() if seq < commit.seq}
         for event in commit.events:
             if isinstance(event, Leased):
-                if event.call in known or answered.get(event.call, commit.at_s) < commit.at_s:
+                known = any(call == event.call and seq < commit.seq for call, seq in last.values())
+                if known or answered.get(event.call, commit.at_s) < commit.at_s:
                     yield f"G2 seq={commit.seq} {event.id} is leased by a call that has taken its jobs before"
                 last[event.id] = (event.call, commit.seq)

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 import penstock
 from penstock import Client
-from penstock.errors import Busy, PenstockError, Unavailable
+from penstock.errors import Busy, Corrupt, PenstockError, Unavailable
 from penstock.stores.log.store import LogStore
 from tests.simulation.bucket import FaultyBucket, Vault, Weather
 from tests.simulation.clock import FARTHEST_S, SimClock
@@ -176,8 +176,10 @@ class World:
     def _ended(self, host: Host, serving: asyncio.Task[None]) -> None:
         error = serving.exception()
         self.ledger.note(f"{host.name} ends {error!r}")
-        if error is not None and not isinstance(error, Unavailable | Busy):
-            self.loop.unhandled.append(f"{host.name} ended: {error!r}")
+        if isinstance(error, Corrupt):
+            self.ledger.faults.append(f"G1 {host.name} cannot read what was written: {error!r}")
+        elif error is not None and not isinstance(error, Unavailable | Busy):
+            self.ledger.faults.append(f"unhandled: {host.name} ended: {error!r}")
         self._bury(host)
 
     def _stop(self, host: Host) -> None:
