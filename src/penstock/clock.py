@@ -4,17 +4,12 @@ import asyncio
 import os
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Final, Protocol
+from weakref import WeakSet
 
-_MOST_IN_MILLISECOND: Final = 0xFFF
 _SECRETS_AT_ONCE: Final = 256
-
-# Secrets that nobody has been given yet: one request to the operating system serves many lease calls.
-# A forked child begins without those of its parent.
-_unused_secrets: Final[list[str]] = []
-os.register_at_fork(after_in_child=_unused_secrets.clear)
 
 
 class Timer(Protocol):
@@ -57,9 +52,13 @@ class SystemClock:
     """The machine's own time and chance."""
 
     def __init__(self) -> None:
-        self._millisecond = 0
-        self._head = ""
-        self._counter = 0
+        self._begin_anew()
+        _clocks.add(self)
+
+    def _begin_anew(self) -> None:
+        self._stamp = _stamp(0)
+        # Those that nobody has been given yet: one request to the operating system serves many lease calls.
+        self._secrets: list[str] = []
 
     def now(self) -> datetime:
         """Wall-clock time in UTC."""
@@ -74,36 +73,53 @@ class SystemClock:
         return asyncio.get_running_loop().call_later(delay_s, call)
 
     def job_id(self) -> str:
-        """Put milliseconds first, then a counter within the millisecond, then chance (RFC 9562, method 1)."""
-        millisecond = time.time_ns() // 1_000_000
-        if millisecond > self._millisecond:
-            self._begin(millisecond)
-        self._counter += 1
-        if self._counter > _MOST_IN_MILLISECOND:
-            self._begin(self._millisecond + 1)
-        # The version and variant bits come first in their groups, so these have the width they need.
-        count, chance = hex(7 << 12 | self._counter), hex(2 << 62 | random.getrandbits(62))
-        return f"{self._head}{count[2:]}-{chance[2:6]}-{chance[6:]}"
+        """Put milliseconds first, then a counter within the millisecond, then chance, drawn once for each millisecond.
 
-    def _begin(self, millisecond: int) -> None:
-        self._millisecond = millisecond
-        self._head = f"{millisecond >> 16:08x}-{millisecond & 0xFFFF:04x}-"
-        self._counter = 0
+        As RFC 9562, method 1, has it: two ids of one clock differ before their chance, those of two clocks in it.
+        """
+        millisecond = time.time_ns() // 1_000_000
+        stamped, head, counts, tail = self._stamp
+        if millisecond > stamped:
+            stamped, head, counts, tail = self._stamp = _stamp(millisecond)
+        # One step, so that no two threads are given the same.
+        count = next(counts, None)
+        if count is None:
+            _, head, counts, tail = self._stamp = _stamp(stamped + 1)
+            count = next(counts)
+        return f"{head}{count:x}{tail}"
 
     def secret(self) -> str:
         """128 bits of the operating system's chance."""
         try:
             # One step, so that no two threads are given the same.
-            return _unused_secrets.pop()
+            return self._secrets.pop()
         except IndexError:
             digits = os.urandom(16 * _SECRETS_AT_ONCE).hex()
-            secret, *others = (digits[first : first + 32] for first in range(0, len(digits), 32))
-            _unused_secrets.extend(others)
+            secret, *others = [digits[first : first + 32] for first in range(0, len(digits), 32)]
+            self._secrets.extend(others)
             return secret
 
     def chance(self) -> float:
         """A number from 0 up to 1."""
         return random.random()
+
+
+def _stamp(millisecond: int) -> tuple[int, str, Iterator[int], str]:
+    """The millisecond, how its ids begin, the counts that come next (behind the version) and how its ids end."""
+    made = uuid7(millisecond, 0, random.getrandbits(62))
+    return millisecond, made[:14], iter(range(7 << 12, 8 << 12)), made[18:]
+
+
+# The clocks of this process, which a forked child must wind anew: it would give out what its parent does.
+_clocks: Final[WeakSet[SystemClock]] = WeakSet()
+
+
+def _after_fork() -> None:
+    for clock in _clocks:
+        clock._begin_anew()  # noqa: SLF001 the class's own helper
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def uuid7(milliseconds: int, counter: int, chance: int) -> str:

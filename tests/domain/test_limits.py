@@ -184,3 +184,12 @@ def test_an_id_is_fresh_from_a_minute_before_to_ten_minutes_after_its_time(now_s
 def test_at_any_other_time_it_is_not(now_s: float) -> None:
     with pytest.raises(Invalid, match="bad_id"):
         limits.fresh_id(JOB, now_s)
+
+
+def test_the_good_names_that_are_remembered_are_limited() -> None:
+    for number in range(10_000):
+        limits.name("queue", f"queue-{number}")
+    assert len(limits.GOOD_NAMES) <= 4_096
+    with pytest.raises(Invalid):
+        limits.name("queue", "queue/1")
+    assert "queue/1" not in limits.GOOD_NAMES

@@ -64,7 +64,7 @@ class Broker:
         self._options = options
         self._bell = Bell(clock)
         self._commits = GroupCommit(store, clock, most_waiting=options.most_waiting, answer_s=options.answer_s)
-        self._watchers: set[_Watcher] = set()
+        self._watchers: dict[_Watcher, None] = {}
         self._somebody_waits = asyncio.Event()
         self._closed = False
         self._tasks: list[asyncio.Task[None]] = []
@@ -104,11 +104,13 @@ class Broker:
         """Change something; answered when it is durable. Raises the refusal if it is refused."""
         check(command)
         # By type and not by pattern: a class pattern asks the structs' metaclass, and every command passes here.
-        if type(command) is LeaseJobs and command.wait_s > 0:
-            return self._lease(command)
-        if type(command) is Heartbeat and command.ride_s > 0 and self._store.look_s is not None:
-            return self._commits.submit(command, ride_s=command.ride_s)
-        if type(command) is Sweep:
+        if type(command) is LeaseJobs:
+            if command.wait_s > 0:
+                return self._lease(command)
+        elif type(command) is Heartbeat:
+            if command.ride_s > 0 and self._store.look_s is not None:
+                return self._commits.submit(command, ride_s=command.ride_s)
+        elif type(command) is Sweep:
             return self._expire_now()
         return self._commits.submit(command)
 
@@ -122,13 +124,13 @@ class Broker:
     async def watch(self, tenant: str) -> AsyncIterator[Entry]:
         """Every event of the tenant until the broker closes. Raises Busy when the reader has fallen too far behind."""
         watcher = _Watcher(tenant)
-        self._watchers.add(watcher)
+        self._watchers[watcher] = None
         self._somebody_waits.set()
         try:
             while (entry := await watcher.next()) is not None:
                 yield entry
         finally:
-            self._watchers.discard(watcher)
+            self._watchers.pop(watcher, None)
 
     async def _lease(self, command: LeaseJobs) -> Leases:
         began = self._clock.elapsed()

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from asyncio import Future
 from collections.abc import Sequence
 from functools import partial
 from typing import Final
@@ -22,7 +23,7 @@ class _Batch:
 
     def __init__(self) -> None:
         self.commands: list[Command] = []
-        self.replies: list[asyncio.Future[Result]] = []
+        self.replies: list[Future[Result]] = []
         self.timer: Timer | None = None
 
     def tell(self, error: PenstockError) -> None:
@@ -49,31 +50,39 @@ class GroupCommit:
         self._answer_s = answer_s
         self._waiting = _Batch()
         self._arrived = asyncio.Event()
+        # Whether those waiting have caused a commit already.
+        self._called = False
         self._ride: Timer | None = None
         self._closed: PenstockError | None = None
 
-    def submit(self, command: Command, *, ride_s: float = 0.0) -> "asyncio.Future[Result]":
+    def submit(self, command: Command, *, ride_s: float = 0.0) -> "Future[Result]":
         """Have the command committed with whatever else is waiting; the future gives its outcome or raises its refusal.
 
         One with ``ride_s`` may wait so long for another to ride with before it causes a commit.
         """
         if self._closed is not None:
             raise self._closed
-        waiting = len(self._waiting.commands)
-        if waiting >= self._most_waiting:
-            raise Busy("too many commands are waiting", retry_after_s=0.1, waiting=waiting)
-        if ride_s <= 0:
-            self._arrived.set()
-        elif self._ride is None:
-            self._ride = self._clock.call_later(ride_s, self._arrived.set)
-        return self._enter(command)
+        batch = self._waiting
+        if len(batch.commands) >= self._most_waiting:
+            raise Busy("too many commands are waiting", retry_after_s=0.1, waiting=len(batch.commands))
+        if not self._called:
+            self._call(ride_s)
+        reply: Future[Result] = Future()
+        batch.commands.append(command)
+        batch.replies.append(reply)
+        return reply
 
     async def submit_all(self, commands: Sequence[Command]) -> list[Result]:
         """Have the broker's own commands committed; they are not refused for being many."""
         if self._closed is not None:
             raise self._closed
-        replies = [self._enter(command) for command in commands]
-        self._arrived.set()
+        if not commands:
+            return []
+        self._call(0.0)
+        batch = self._waiting
+        replies: list[Future[Result]] = [Future() for _ in commands]
+        batch.commands += commands
+        batch.replies += replies
         return await asyncio.gather(*replies)
 
     async def run(self) -> None:
@@ -83,8 +92,9 @@ class GroupCommit:
             while self._waiting.commands or self._closed is None:
                 await self._arrived.wait()
                 self._arrived.clear()
-                if self._waiting.commands:
-                    await self._commit(self._taken())
+                batch = self._taken()
+                if batch.commands:
+                    await self._commit(batch)
         except BaseException as error:
             fault = error
             raise
@@ -100,17 +110,20 @@ class GroupCommit:
         self._closed = Unavailable("the broker is closed")
         self._arrived.set()
 
-    def _enter(self, command: Command) -> "asyncio.Future[Result]":
+    def _call(self, ride_s: float) -> None:
+        """Have those waiting committed, now or after the ride, and answered in time."""
         batch = self._waiting
         if batch.timer is None:
             batch.timer = self._clock.call_later(self._answer_s, partial(self._give_up, batch))
-        reply: asyncio.Future[Result] = asyncio.Future()
-        batch.commands.append(command)
-        batch.replies.append(reply)
-        return reply
+        if ride_s <= 0:
+            self._called = True
+            self._arrived.set()
+        elif self._ride is None:
+            self._ride = self._clock.call_later(ride_s, self._arrived.set)
 
     def _taken(self) -> _Batch:
         batch, self._waiting = self._waiting, _Batch()
+        self._called = False
         if self._ride is not None:
             self._ride.cancel()
             self._ride = None

@@ -59,14 +59,14 @@ def enqueued(tables: Tables, event: Enqueued) -> None:
         now,
         tables.seq,
     )
-    tables.put(None, job)
+    tables.add(job)
 
 
 def leased(tables: Tables, event: Leased) -> None:
     """A worker has it."""
     job = tables.tenants[event.tenant].jobs[event.id]
     now = tables.now
-    tables.put(
+    tables.change(
         job,
         replace(
             job,
@@ -93,14 +93,14 @@ def extended(tables: Tables, event: Extended) -> None:
     progress = job.progress if event.progress is None else event.progress
     beaten_at = max(tables.now, job.heartbeat_at or tables.now)
     changes = {"lease": hold, "progress": progress, "heartbeat_at": beaten_at}
-    tables.put(job, replace(job, rev=event.rev, seq=tables.seq, **changes))
+    tables.change(job, replace(job, rev=event.rev, seq=tables.seq, **changes))
 
 
 def aged(tables: Tables, event: Aged) -> None:
     """Whoever watches its lease from now on watches a shorter one."""
     job = tables.tenants[event.tenant].jobs[event.id]
     assert job.lease is not None
-    tables.put(job, replace(job, lease=replace(job.lease, left_s=event.left_s)))
+    tables.change(job, replace(job, lease=replace(job.lease, left_s=event.left_s)))
 
 
 def succeeded(tables: Tables, event: Succeeded) -> None:
@@ -110,7 +110,7 @@ def succeeded(tables: Tables, event: Succeeded) -> None:
     now = tables.now
     tables.order += 1
     answer = Ended(job.id, State.SUCCEEDED, event.rev, job.attempt)
-    tables.put(
+    tables.change(
         job,
         replace(
             job,
@@ -132,7 +132,7 @@ def failed(tables: Tables, event: Failed) -> None:
     """The attempt is over; the next one waits for its time."""
     job = tables.tenants[event.tenant].jobs[event.id]
     ending = _ending(job, event, event.verb, State.QUEUED, reason=event.reason, run_at=event.run_at)
-    tables.put(
+    tables.change(
         job,
         _queued(
             tables,
@@ -153,7 +153,7 @@ def died(tables: Tables, event: Died) -> None:
     """It is finished: no attempt is left, or none would help."""
     job = tables.tenants[event.tenant].jobs[event.id]
     ending = job.ending if event.verb is None else _ending(job, event, event.verb, State.DEAD, reason=event.reason)
-    tables.put(
+    tables.change(
         job,
         _finished(
             tables,
@@ -175,7 +175,7 @@ def released(tables: Tables, event: Released) -> None:
     job = tables.tenants[event.tenant].jobs[event.id]
     attempt = job.attempt if event.charged else job.attempt - 1
     ending = _ending(job, event, Verb.RELEASE, State.QUEUED, attempt=attempt, run_at=event.run_at)
-    tables.put(
+    tables.change(
         job,
         _queued(
             tables,
@@ -194,7 +194,7 @@ def cancelled(tables: Tables, event: Cancelled) -> None:
     """It is finished: somebody said so."""
     job = tables.tenants[event.tenant].jobs[event.id]
     ending = _ending(job, event, Verb.CANCEL, State.CANCELLED) if event.held else job.ending
-    tables.put(job, _finished(tables, job, event.rev, state=State.CANCELLED, reason=None, ending=ending))
+    tables.change(job, _finished(tables, job, event.rev, state=State.CANCELLED, reason=None, ending=ending))
 
 
 def requeued(tables: Tables, event: Requeued) -> None:
@@ -208,7 +208,7 @@ def requeued(tables: Tables, event: Requeued) -> None:
             "content_type": event.content_type or job.content_type,
             "fingerprint": original,
         }
-    tables.put(
+    tables.change(
         job,
         _queued(
             tables,
@@ -236,9 +236,9 @@ def updated(tables: Tables, event: Updated) -> None:
     changes = {"priority": event.priority, "max_attempts": event.max_attempts}
     if event.run_at == job.run_at:
         # Its time is as before, so is its place within the priority.
-        tables.put(job, replace(job, rev=event.rev, updated_at=tables.now, seq=tables.seq, **changes))
+        tables.change(job, replace(job, rev=event.rev, updated_at=tables.now, seq=tables.seq, **changes))
     else:
-        tables.put(job, _queued(tables, job, event.rev, run_at=event.run_at, **changes))
+        tables.change(job, _queued(tables, job, event.rev, run_at=event.run_at, **changes))
 
 
 def purged(tables: Tables, event: Purged) -> None:
@@ -249,7 +249,7 @@ def purged(tables: Tables, event: Purged) -> None:
     else:
         gone = list(tenant.queue(event.queue).finished[event.state, event.keyed].until(event.finished_by))
     for job in gone:
-        tables.put(job, None)
+        tables.remove(job)
     for name in {job.queue for job in gone}:
         tables.tidy(event.tenant, name)
 

@@ -77,7 +77,8 @@ def new_job(new: NewJob) -> None:
     if new.kind is not None:
         limits.name("kind", new.kind)
     limits.job_id(new.id)
-    _payload(new.payload, new.content_type)
+    if new.content_type != BYTES or len(new.payload) > limits.MAX_PAYLOAD_BYTES:
+        _payload(new.payload, new.content_type)
     if new.priority or type(new.priority) is not int:
         limits.whole("priority", new.priority, -limits.MAX_PRIORITY - 1, limits.MAX_PRIORITY)
     if new.headers:
@@ -137,7 +138,8 @@ def _lease(command: LeaseJobs) -> None:
         for kind in command.kinds:
             limits.name("kind", kind)
     limits.request_id(command.request_id)
-    limits.whole("limit", command.limit, 1, limits.MAX_LEASES)
+    if command.limit != 1 or type(command.limit) is not int:
+        limits.whole("limit", command.limit, 1, limits.MAX_LEASES)
     limits.between("lease_s", command.lease_s, 1, limits.MAX_LEASE_S)
     if command.wait_s:
         limits.between("wait_s", command.wait_s, 0, limits.MAX_WAIT_S)

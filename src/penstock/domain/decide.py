@@ -51,7 +51,7 @@ from penstock.domain.events import (
 )
 from penstock.domain.job import BYTES, Holding, Job, Reason, State, Verb
 from penstock.domain.settings import Results, merged, queue_settings
-from penstock.domain.tables import QueueTable, Tables
+from penstock.domain.tables import QueueTable, Tables, TenantTable
 from penstock.errors import Conflict, LeaseLost, NotFound
 
 Events = Iterable[AnyEvent]
@@ -333,12 +333,22 @@ def delete_setting(tables: Tables, command: DeleteSetting) -> Events:
     return (SettingDeleted(**_who(command), kind=command.kind, name=command.name, rev=tables.setting_revs[key] + 1),)
 
 
-def lease(tables: Tables, command: LeaseJobs) -> Iterator[AnyEvent]:
+def lease(tables: Tables, command: LeaseJobs) -> Events:
     """Hand over the first ready jobs of the queues, in order of preference; a repeated call takes nothing new."""
     tenant = tables.tenants.get(command.tenant)
     call = fingerprint.of_call(command.request_id)
     if tenant is None or call in tenant.calls:
-        return
+        return ()
+    # What nearly every call is: one job, and the queue it would like best has one.
+    queue = tenant.queues.get(command.queues[0])
+    if command.limit == 1 and queue is not None and not queue.settings.paused:
+        job = first(queue, command.kinds, tables.now)
+        if job is not None and job.deadline_at is None:
+            return (_leased(job, command, call, 0),)
+    return _lease_one_by_one(tables, tenant, command, call)
+
+
+def _lease_one_by_one(tables: Tables, tenant: TenantTable, command: LeaseJobs, call: str) -> Iterator[AnyEvent]:
     index = 0
     for name in command.queues:
         queue = tenant.queues.get(name)
@@ -351,23 +361,27 @@ def lease(tables: Tables, command: LeaseJobs) -> Iterator[AnyEvent]:
             if job.deadline_at is not None and job.deadline_at <= tables.now:
                 yield _lapsed(job, command)
                 continue
-            yield Leased(
-                tenant=job.tenant,
-                actor=command.actor,
-                call_id=command.call_id,
-                id=job.id,
-                queue=job.queue,
-                kind=job.kind,
-                rev=job.rev + 1,
-                before=job.seq,
-                attempt=job.attempt + 1,
-                lease_no=job.lease_no + 1,
-                worker=command.worker,
-                lease_s=command.lease_s,
-                call=call,
-                index=index,
-            )
+            yield _leased(job, command, call, index)
             index += 1
+
+
+def _leased(job: Job, command: LeaseJobs, call: str, index: int) -> Leased:
+    return Leased(
+        tenant=job.tenant,
+        actor=command.actor,
+        call_id=command.call_id,
+        id=job.id,
+        queue=job.queue,
+        kind=job.kind,
+        rev=job.rev + 1,
+        before=job.seq,
+        attempt=job.attempt + 1,
+        lease_no=job.lease_no + 1,
+        worker=command.worker,
+        lease_s=command.lease_s,
+        call=call,
+        index=index,
+    )
 
 
 def first(queue: QueueTable, kinds: tuple[str, ...] | None, now: datetime) -> Job | None:
@@ -400,7 +414,8 @@ def held(tables: Tables, command: Ack | Nack | Release, verb: Verb) -> Job | Non
     No clock is asked: a token is good until an expiry was committed. Any other token, and any unknown or foreign
     job, is LeaseLost, and they all look the same.
     """
-    job = tables.find(command.tenant, command.job_id)
+    tenant = tables.tenants.get(command.tenant)
+    job = None if tenant is None else tenant.jobs.get(command.job_id)
     if job is not None:
         token = fingerprint.token_parts(command.token)
         lease, ending = job.lease, job.ending

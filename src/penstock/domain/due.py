@@ -6,6 +6,7 @@ from itertools import takewhile
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from penstock.domain.commands import Age, Expire, Lapse, Purge
 from penstock.domain.events import Aged, AnyEvent, Cancelled, Died, Extended, Failed, Leased, Released, Succeeded
@@ -17,6 +18,7 @@ from penstock.domain.tables import Tables
 ACTOR: Final = "penstock"
 # A process that watches a lease for less than this says nothing of it: a short command writes no more than its own.
 _NOTABLE_S: Final = 1.0
+_ENDINGS: Final = frozenset({Succeeded, Failed, Died, Released, Cancelled})
 _Key = tuple[str, str]
 
 
@@ -26,6 +28,7 @@ class _Watched(Struct, frozen=True, gc=False):
     ends_at: float
     lease_no: int
     beats: int
+    lease_s: float
 
 
 class LeaseWatch:
@@ -38,12 +41,11 @@ class LeaseWatch:
     def __init__(self) -> None:
         # By (left_s, lease_s) when it was known, then by (tenant, job id).
         self._lines: dict[tuple[float, float], dict[_Key, _Watched]] = {}
-        self._where: dict[_Key, tuple[float, float]] = {}
+        self._where: dict[_Key, dict[_Key, _Watched]] = {}
         self._notes: dict[type[AnyEvent], Callable[[Any, float], None]] = {
             Leased: self._begun,
             Extended: self._extended,
             Aged: self._aged,
-            **dict.fromkeys((Succeeded, Failed, Died, Released, Cancelled), self._ended),
         }
 
     def __len__(self) -> int:
@@ -56,23 +58,30 @@ class LeaseWatch:
             for job in tenant.jobs.values():
                 if job.lease is not None:
                     left_s = job.lease.lease_s if job.lease.left_s is None else job.lease.left_s
-                    watched = _Watched(elapsed + left_s, job.lease_no, job.lease.beats)
+                    watched = _Watched(elapsed + left_s, job.lease_no, job.lease.beats, job.lease.lease_s)
                     earlier = before.of((name, job.id))
                     if earlier is not None and (earlier.lease_no, earlier.beats) == (job.lease_no, job.lease.beats):
                         watched = min(earlier, watched, key=_ends_at)
-                    self._watch((name, job.id), (left_s, job.lease.lease_s), watched)
+                    self._watch((name, job.id), left_s, watched)
 
     def of(self, key: _Key) -> _Watched | None:
         """What is known of one lease."""
-        return self._lines[self._where[key]][key] if key in self._where else None
+        return self._where[key][key] if key in self._where else None
 
     def hear(self, events: Iterable[AnyEvent], elapsed: float) -> None:
         """Take note of durable events, known since this moment."""
-        notes = self._notes
+        notes, where = self._notes, self._where
+        event: Any
         for event in events:
-            note = notes.get(type(event))
-            if note is not None:
-                note(event, elapsed)
+            kind = type(event)
+            if kind in _ENDINGS:
+                # Here and not in a note: every job comes to this, and none of it needs the time.
+                key = (event.tenant, event.id)
+                line = where.pop(key, None)
+                if line is not None:
+                    del line[key]
+            elif kind in notes:
+                notes[kind](event, elapsed)
 
     def expired(self, elapsed: float) -> list[Expire]:
         """A command for every lease whose length has passed without a sign of life."""
@@ -108,40 +117,34 @@ class LeaseWatch:
         ]
 
     def _begun(self, event: Leased, elapsed: float) -> None:
-        length = event.lease_s
-        self._watch((event.tenant, event.id), (length, length), _Watched(elapsed + length, event.lease_no, 0))
-
-    def _ended(self, event: Succeeded | Failed | Died | Released | Cancelled, _: float) -> None:
-        self._forget((event.tenant, event.id))
+        lease_s = event.lease_s
+        self._watch((event.tenant, event.id), lease_s, _Watched(elapsed + lease_s, event.lease_no, 0, lease_s))
 
     def _extended(self, event: Extended, elapsed: float) -> None:
         key = (event.tenant, event.id)
-        length = self._forget(key)
-        if length is not None:
-            _, lease_s = length
-            self._watch(key, (lease_s, lease_s), _Watched(elapsed + lease_s, event.lease_no, event.beats))
+        watched = self._forget(key)
+        if watched is not None:
+            lease_s = watched.lease_s
+            self._watch(key, lease_s, _Watched(elapsed + lease_s, event.lease_no, event.beats, lease_s))
 
     def _aged(self, event: Aged, elapsed: float) -> None:
         key = (event.tenant, event.id)
-        length = self._where.get(key)
-        if length is not None:
-            watched = self._lines[length][key]
-            self._forget(key)
+        watched = self._forget(key)
+        if watched is not None:
             # This process has perhaps watched it for longer than whoever said so.
             ends_at = min(watched.ends_at, elapsed + event.left_s)
-            self._watch(key, (event.left_s, length[1]), _Watched(ends_at, watched.lease_no, watched.beats))
+            self._watch(key, event.left_s, replace(watched, ends_at=ends_at))
 
-    def _forget(self, key: _Key) -> tuple[float, float] | None:
-        length = self._where.pop(key, None)
-        if length is not None:
-            del self._lines[length][key]
-        return length
+    def _forget(self, key: _Key) -> _Watched | None:
+        line = self._where.pop(key, None)
+        return None if line is None else line.pop(key)
 
-    def _watch(self, key: _Key, length: tuple[float, float], watched: _Watched) -> None:
-        self._where[key] = length
+    def _watch(self, key: _Key, left_s: float, watched: _Watched) -> None:
+        length = (left_s, watched.lease_s)
         line = self._lines.get(length)
         if line is None:
             line = self._lines[length] = {}
+        self._where[key] = line
         line[key] = watched
 
 

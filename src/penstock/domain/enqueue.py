@@ -16,12 +16,15 @@ from penstock.errors import Busy, Conflict
 
 def enqueue(tables: Tables, command: Enqueue) -> tuple[Enqueued, ...]:
     """Accept all of these jobs, or none: a refusal of one is a refusal of the call."""
+    if len(command.jobs) == 1:
+        event = _accept(tables, command, command.jobs[0], None)
+        if event is None:
+            return ()
+        _room(tables, command.tenant, event.queue, 1)
+        return (event,)
     events = _accept_all(tables, command, command.jobs, None)
-    if len(events) == 1:
-        _room(tables, command.tenant, events[0].queue, 1)
-    else:
-        for name, wanted in Counter(event.queue for event in events).items():
-            _room(tables, command.tenant, name, wanted)
+    for name, wanted in Counter(event.queue for event in events).items():
+        _room(tables, command.tenant, name, wanted)
     return events
 
 
@@ -33,9 +36,6 @@ def follow_ups(tables: Tables, command: Ack, job: Job) -> tuple[Enqueued, ...]:
 def _accept_all(
     tables: Tables, command: Enqueue | Ack, jobs: tuple[NewJob, ...], parent: str | None
 ) -> tuple[Enqueued, ...]:
-    if len(jobs) == 1:
-        event = _accept(tables, command, jobs[0], parent)
-        return () if event is None else (event,)
     made: dict[str, Enqueued] = {}
     keys: dict[str, str] = {}
     for new in jobs:
@@ -56,7 +56,7 @@ def _accept(tables: Tables, command: Enqueue | Ack, new: NewJob, parent: str | N
     """The event that makes the job, or None if there is such a job."""
     assert new.id is not None
     tenant = tables.tenants.get(command.tenant)
-    if tenant is not None:
+    if tenant is not None and (new.id in tenant.jobs or new.idempotency_key is not None):
         known = known_job(tenant, new)
         if known is not None:
             _same(known, new)
@@ -130,7 +130,8 @@ def _taken(job_id: str, new: NewJob) -> Conflict:
 
 
 def _room(tables: Tables, tenant: str, name: str, wanted: int) -> None:
-    queue = tables.queue(tenant, name)
+    table = tables.tenants.get(tenant)
+    queue = None if table is None else table.queues.get(name)
     if queue is None:
         return
     most = queue.settings.max_depth

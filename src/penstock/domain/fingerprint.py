@@ -31,19 +31,9 @@ def of_error(error: str) -> str:
     return hashlib.sha256(plain.encode(errors="replace")).hexdigest()[:16]
 
 
-# Remembered for a while: a call is hashed to be decided and when its jobs end.
-_calls: Final[dict[str, str]] = {}
-_CALLS_KEPT: Final = 4096
-
-
 def of_call(request_id: str) -> str:
     """What the store keeps of a lease request id, so that who reads history can make no token."""
-    call = _calls.get(request_id)
-    if call is None:
-        if len(_calls) >= _CALLS_KEPT:
-            _calls.clear()
-        call = _calls[request_id] = hashlib.sha256(request_id.encode()).hexdigest()
-    return call
+    return hashlib.sha256(request_id.encode()).hexdigest()
 
 
 def token(request_id: str, index: int) -> str:

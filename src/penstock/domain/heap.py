@@ -47,6 +47,8 @@ class Heap:
         while line:
             job = line[0][2]
             if counts(job.id) is job:
+                if not heap:
+                    return job
                 break
             line.popleft()
         while heap and counts(heap[0][2].id) is not heap[0][2]:

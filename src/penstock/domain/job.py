@@ -7,6 +7,7 @@ from typing import Any, Final, TypedDict
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from penstock.domain.backoff import Backoff
 from penstock.errors import Invalid
@@ -132,14 +133,14 @@ class NewJob(Struct, frozen=True, gc=False, omit_defaults=True):
     def __post_init__(self) -> None:
         if self.headers is not NO_HEADERS and isinstance(self.headers, Mapping):
             # A copy: what the producer does to its own later is not the job's business.
-            msgspec.structs.force_setattr(self, "headers", dict(self.headers) or NO_HEADERS)
+            force_setattr(self, "headers", dict(self.headers) or NO_HEADERS)
         if type(self.payload) is not bytes:
             if self.content_type and self.content_type != JSON:
                 raise Invalid("a payload of this content type must be bytes", content_type=self.content_type)
-            msgspec.structs.force_setattr(self, "payload", encode(self.payload))
-            msgspec.structs.force_setattr(self, "content_type", JSON)
+            force_setattr(self, "payload", encode(self.payload))
+            force_setattr(self, "content_type", JSON)
         elif not self.content_type:
-            msgspec.structs.force_setattr(self, "content_type", BYTES)
+            force_setattr(self, "content_type", BYTES)
         elif self.content_type == JSON:
             well_formed(self.payload)
 

@@ -85,6 +85,10 @@ def _leases(tables: Tables, command: LeaseJobs, events: Sequence[AnyEvent]) -> L
     tenant = tables.tenants.get(command.tenant)
     if tenant is None:
         return Leases(())
+    if len(events) == 1 and type(event := events[0]) is Leased:
+        return Leases(
+            (Lease(tenant.jobs[event.id], fingerprint.token(command.request_id, event.index), event.lease_s),)
+        )
     taken = [(event.index, event.lease_s, tenant.jobs[event.id]) for event in events if isinstance(event, Leased)]
     leases = [
         Lease(job, fingerprint.token(command.request_id, index), lease_s)

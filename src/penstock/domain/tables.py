@@ -8,7 +8,7 @@ from typing import Final
 from penstock.domain import limits
 from penstock.domain.commands import SettingKind
 from penstock.domain.heap import Heap
-from penstock.domain.job import Job, State
+from penstock.domain.job import Ending, Hold, Job, State
 from penstock.domain.line import Line
 from penstock.domain.settings import DEFAULTS, QueueSettings, Setting, queue_settings
 
@@ -65,7 +65,7 @@ class TenantTable:
 
 
 class Tables:
-    """All tenants' jobs and settings. ``put`` and ``put_setting`` are the only ways to change them.
+    """All tenants' jobs and settings. ``put`` (by its three cases) and ``put_setting`` are the only ways to change them.
 
     Every change since ``begin`` is kept in a journal, so that a commit that lost can be rolled back.
     """
@@ -143,42 +143,71 @@ class Tables:
 
     def put(self, old: Job | None, new: Job | None) -> None:
         """Replace one value of a job by the next, in every index there is; None stands for absent."""
+        if old is not None and new is not None:
+            self.change(old, new)
+        elif new is not None:
+            self.add(new)
+        elif old is not None:
+            self.remove(old)
+
+    def add(self, job: Job) -> None:
+        """Take in a job, in every index there is."""
+        self._journal.append((None, job))
+        tenant = self.tenants.get(job.tenant) or self.tenant(job.tenant)
+        queue = tenant.queues.get(job.queue) or tenant.queue(job.queue)
+        tenant.jobs[job.id] = job
+        queue.counts[job.state] += 1
+        if job.lease is None:
+            _enter(tenant, queue, job, self.now)
+        ids = tenant.ids
+        if not ids or job.id > ids[-1]:
+            ids.append(job.id)
+        elif ids[bisect_left(ids, job.id)] != job.id:
+            insort(ids, job.id)
+        if job.idempotency_key is not None:
+            tenant.keys[job.idempotency_key] = job.id
+        if job.lease is not None or job.ending is not None:
+            _called(tenant, job.id, None, job.lease or job.ending)
+
+    def change(self, old: Job, new: Job) -> None:
+        """Replace one value of a job by the next. It keeps its names, so what is indexed by those stays as it is."""
         self._journal.append((old, new))
-        job = old if new is None else new
-        assert job is not None
-        tenant = self.tenants.get(job.tenant)
-        if tenant is None:
-            tenant = self.tenant(job.tenant)
-        queue = tenant.queues.get(job.queue)
-        if queue is None:
-            queue = tenant.queue(job.queue)
-        if new is None:
-            del tenant.jobs[job.id]
-        else:
-            tenant.jobs[job.id] = new
-        before = after = None
-        if old is not None:
-            queue.counts[old.state] -= 1
-            if old.lease is not None:
-                before = old.lease.call
+        tenant = self.tenants[new.tenant]
+        queue = tenant.queues[new.queue]
+        tenant.jobs[new.id] = new
+        counts = queue.counts
+        counts[old.state] -= 1
+        counts[new.state] += 1
+        if old.lease is None:
+            if old.state is State.QUEUED and old.deadline_at is None:
+                # As nearly every job that is leased.
+                queue.lines[old.kind].leave(old)
             else:
                 _leave(tenant, queue, old)
-                before = None if old.ending is None else old.ending.call
-        if new is not None:
-            queue.counts[new.state] += 1
-            if new.lease is not None:
-                after = new.lease.call
-            else:
-                _enter(tenant, queue, new, self.now)
-                after = None if new.ending is None else new.ending.call
-        if old is None or new is None:
-            _known(tenant, job, here=new is not None)
-        if before != after:
-            _called(tenant, job.id, before, after)
+        if new.lease is None:
+            _enter(tenant, queue, new, self.now)
+        before, after = old.lease or old.ending, new.lease or new.ending
+        if before is not after and (before is None or after is None or before.call != after.call):
+            _called(tenant, new.id, before, after)
+
+    def remove(self, job: Job) -> None:
+        """Take a job out of every index."""
+        self._journal.append((job, None))
+        tenant = self.tenants[job.tenant]
+        queue = tenant.queues[job.queue]
+        del tenant.jobs[job.id]
+        queue.counts[job.state] -= 1
+        if job.lease is None:
+            _leave(tenant, queue, job)
+        if job.idempotency_key is not None and tenant.keys.get(job.idempotency_key) == job.id:
+            del tenant.keys[job.idempotency_key]
+        if len(tenant.ids) > 2 * len(tenant.jobs) + _STALE_IDS:
+            tenant.ids = [job_id for job_id in tenant.ids if job_id in tenant.jobs]
+        _called(tenant, job.id, job.lease or job.ending, None)
 
     def load(self, job: Job) -> None:
         """Put in a job of a snapshot, which cannot be rolled back."""
-        self.put(None, job)
+        self.add(job)
         self._journal.clear()
 
     def gone(self) -> Iterator[Job]:
@@ -237,30 +266,15 @@ def _enter(tenant: TenantTable, queue: QueueTable, job: Job, now: datetime) -> N
         shelf.enter(job.finished_at, job)
 
 
-def _known(tenant: TenantTable, job: Job, *, here: bool) -> None:
-    """Keep the indexes of a job's own names: its id and its idempotency key."""
-    ids = tenant.ids
-    if here:
-        if not ids or job.id > ids[-1]:
-            ids.append(job.id)
-        elif ids[bisect_left(ids, job.id)] != job.id:
-            insort(ids, job.id)
-        if job.idempotency_key is not None:
-            tenant.keys[job.idempotency_key] = job.id
-    else:
-        if job.idempotency_key is not None and tenant.keys.get(job.idempotency_key) == job.id:
-            del tenant.keys[job.idempotency_key]
-        if len(ids) > 2 * len(tenant.jobs) + _STALE_IDS:
-            tenant.ids = [job_id for job_id in ids if job_id in tenant.jobs]
-
-
-def _called(tenant: TenantTable, job_id: str, before: str | None, after: str | None) -> None:
+def _called(tenant: TenantTable, job_id: str, before: Hold | Ending | None, after: Hold | Ending | None) -> None:
     """Keep the index from a lease call to the jobs it took last."""
+    calls = tenant.calls
     if before is not None:
-        left = tuple(other for other in tenant.calls.get(before, ()) if other != job_id)
+        left = tuple(other for other in calls.get(before.call, ()) if other != job_id)
         if left:
-            tenant.calls[before] = left
+            calls[before.call] = left
         else:
-            tenant.calls.pop(before, None)
+            calls.pop(before.call, None)
     if after is not None:
-        tenant.calls[after] = (*tenant.calls[after], job_id) if after in tenant.calls else (job_id,)
+        others = calls.get(after.call)
+        calls[after.call] = (job_id,) if others is None else (*others, job_id)

@@ -1,13 +1,14 @@
 """What a store keeps in memory: the tables as of one commit, the leases it watches, and who wants to hear of records."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import datetime
 
 from penstock.clock import Clock
 from penstock.domain import due, queries
 from penstock.domain.commands import Command
 from penstock.domain.decide import found
-from penstock.domain.events import Record
-from penstock.domain.queries import Answer, Everything, Get, ListJobs, Query, Settings, Stats
+from penstock.domain.events import AnyEvent, Entry, JobEvent, Record
+from penstock.domain.queries import Answer, Everything, Get, History, ListJobs, Query, Settings, Stats
 from penstock.domain.tables import Tables
 
 
@@ -49,3 +50,13 @@ class Kept:
     def outlived(self) -> list[Command]:
         """Finished jobs past their queue's retention."""
         return [*due.outlived(self.tables, self._clock.now())]
+
+
+def link(seq: int, at: datetime, events: Sequence[AnyEvent | None], query: History) -> tuple[int, list[Entry]]:
+    """One link of a job's chain: its events in this commit, the last one first, and the commit to look at next."""
+    of_job = [
+        (line, event)
+        for line, event in enumerate(events, 1)
+        if isinstance(event, JobEvent) and event.id == query.job_id and event.tenant == query.tenant
+    ]
+    return of_job[0][1].before, [Entry(seq, line, at, event) for line, event in reversed(of_job)]

@@ -1,9 +1,10 @@
 """The state machine in memory: a store of its own, and the model that every other store is compared with."""
 
-from collections import defaultdict
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, Final, get_args
+from math import ceil
+from typing import Final, get_args
 
 from msgspec import Struct
 
@@ -14,23 +15,20 @@ from penstock.domain.decide import found
 from penstock.domain.events import AnyEvent, Entry, JobEvent, Purged, Record
 from penstock.domain.outcome import Outcome
 from penstock.domain.queries import Answer, History, Query
-from penstock.stores.kept import Kept
+from penstock.stores.kept import Kept, link
 
 _OF_ONE_JOB: Final = frozenset(event for event in get_args(AnyEvent) if issubclass(event, JobEvent))
 
 
-class _Page(Struct, frozen=True, gc=False):
-    """One event of a job's history, and the page before it."""
+class _Leaf(Struct, frozen=True, gc=False):
+    """The events of one commit; in the place of one whose job is gone there may be None."""
 
-    seq: int
-    line: int
     at: datetime
-    event: AnyEvent
-    before: "_Page | None"
+    events: tuple[AnyEvent | None, ...]
 
 
 class MemoryStore:
-    """Jobs in this process, gone when it ends. The history of a job is kept as long as the job."""
+    """Jobs in this process, gone when it ends. The history of a job is kept as long as the job, or a little longer."""
 
     look_s = None
 
@@ -38,7 +36,8 @@ class MemoryStore:
         self._clock = clock
         self._hearers: list[Callable[[Record], None]] = []
         self._kept = Kept(clock, self._hearers)
-        self._histories: defaultdict[str, dict[str, _Page]] = defaultdict(dict)
+        # By seq; those looked at last stand last. Every event names the commit of its job's event before it.
+        self._leaves: OrderedDict[int, _Leaf] = OrderedDict()
 
     async def open(self) -> None:
         """There is nothing to get ready."""
@@ -89,22 +88,34 @@ class MemoryStore:
         return lambda: self._hearers.remove(hear)
 
     def _write_down(self, record: Record) -> None:
-        seq, at, histories = record.seq, record.at, self._histories
-        event: Any
-        for line, event in enumerate(record.events, 1):
-            # By type: whether a struct is of a base class is a question to its metaclass, and this is asked of each.
-            if type(event) in _OF_ONE_JOB:
-                pages = histories[event.tenant]
-                pages[event.id] = _Page(seq, line, at, event, pages.get(event.id))
-            elif type(event) is Purged:
-                for job in self._kept.tables.gone():
-                    histories[job.tenant].pop(job.id, None)
+        # All at once and by type: this is all that the history costs as long as nobody asks for it.
+        kinds = set(map(type, record.events))
+        if not kinds.isdisjoint(_OF_ONE_JOB):
+            self._leaves[record.seq] = _Leaf(record.at, record.events)
+        if Purged in kinds:
+            self._sweep(sum(event.count for event in record.events if isinstance(event, Purged)))
+
+    def _sweep(self, gone: int) -> None:
+        """Forget events whose job is gone: of twice the share of the leaves that these jobs were of the jobs.
+
+        So they are never much more than those of the jobs there are, and no commit waits for a look at all of them.
+        """
+        jobs = {name: tenant.jobs for name, tenant in self._kept.tables.tenants.items()}
+        share = min(1.0, 2 * gone / (gone + sum(map(len, jobs.values()))))
+        for _ in range(ceil(share * len(self._leaves))):
+            seq, leaf = self._leaves.popitem(last=False)
+            events = tuple(
+                event if isinstance(event, JobEvent) and event.id in jobs[event.tenant] else None
+                for event in leaf.events
+            )
+            if any(events):
+                self._leaves[seq] = _Leaf(leaf.at, events)
 
     def _history(self, query: History) -> tuple[Entry, ...]:
-        found(self._kept.tables, query.tenant, query.job_id)
-        page: _Page | None = self._histories[query.tenant][query.job_id]
-        entries = []
-        while page is not None:
-            entries.append(Entry(page.seq, page.line, page.at, page.event))
-            page = page.before
+        seq = found(self._kept.tables, query.tenant, query.job_id).seq
+        entries: list[Entry] = []
+        while seq:
+            leaf = self._leaves[seq]
+            seq, found_here = link(seq, leaf.at, leaf.events, query)
+            entries += found_here
         return tuple(reversed(entries))

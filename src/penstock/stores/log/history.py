@@ -4,10 +4,11 @@ from collections import OrderedDict
 from typing import Final
 
 from penstock.domain.decide import found
-from penstock.domain.events import Entry, JobEvent, Record
+from penstock.domain.events import Entry, Record
 from penstock.domain.queries import History
 from penstock.domain.tables import Tables
 from penstock.errors import NotFound
+from penstock.stores.kept import link
 from penstock.stores.log import record as records
 from penstock.stores.log.bucket import Bucket
 
@@ -30,13 +31,8 @@ class Chain:
                 record = await self._record(seq)
             except NotFound:
                 break
-            of_job = [
-                (line, event)
-                for line, event in enumerate(record.events, 1)
-                if isinstance(event, JobEvent) and event.id == query.job_id and event.tenant == query.tenant
-            ]
-            entries += [Entry(seq, line, record.at, event) for line, event in reversed(of_job)]
-            seq = of_job[0][1].before
+            seq, found_here = link(seq, record.at, record.events, query)
+            entries += found_here
         return tuple(reversed(entries))
 
     async def _record(self, seq: int) -> Record:
