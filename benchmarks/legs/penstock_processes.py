@@ -32,7 +32,9 @@ def together(task: Task) -> Figures:
         member.stdin.flush()
     told = [json.loads(member.communicate(timeout=_LIMIT_S)[0].splitlines()[-1]) for member in members]
     wall_s = max(one["began_s"] + one["wall_s"] for one in told) - min(one["began_s"] for one in told)
-    means = {name: statistics.mean(one[name] for one in told) for name in told[0]}
+    # One of them may have made requests of a kind that the others had no need of.
+    names = {name for one in told for name in one}
+    means = {name: statistics.mean(one.get(name, 0.0) for one in told) for name in names}
     return {**means, "jobs_per_s": task.jobs / wall_s, "wall_s": wall_s}
 
 

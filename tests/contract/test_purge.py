@@ -1,5 +1,7 @@
 """purge: finished jobs leave the store, but not before repeated calls may still ask for them (rule 5)."""
 
+import asyncio
+
 import pytest
 
 from penstock import Client, Conflict, Invalid, Job, NewJob, NotFound, State
@@ -12,8 +14,7 @@ async def _acked(queue: Client, count: int, *, name: str = "mail", key: str | No
     jobs = await queue.enqueue_many(
         NewJob(name, number, idempotency_key=f"{key}-{number}" if key else None) for number in range(count)
     )
-    for lease in await queue.lease(name, limit=count):
-        await queue.ack(lease)
+    await asyncio.gather(*(queue.ack(lease) for lease in await queue.lease(name, limit=count)))
     return jobs
 
 

@@ -41,23 +41,23 @@ def enqueued(tables: Tables, event: Enqueued) -> None:
     now, run_at = tables.now, event.run_at
     job = Job(
         event.id,
-        event.tenant,
         event.queue,
         event.kind,
         event.payload,
-        event.content_type,
-        event.headers,
-        event.priority,
         event.max_attempts,
-        event.backoff,
-        event.deadline_at,
-        event.idempotency_key,
         now,
-        run_at,
         run_at or tables.log_time,
         tables.order,
         now,
         tables.seq,
+        event.tenant,
+        event.content_type,
+        event.headers,
+        event.priority,
+        event.backoff,
+        event.deadline_at,
+        event.idempotency_key,
+        run_at,
     )
     tables.add(job)
 

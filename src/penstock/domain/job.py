@@ -181,27 +181,29 @@ class Ending(Struct, frozen=True, gc=False, omit_defaults=True):
 class Job(Struct, frozen=True, gc=False, omit_defaults=True):
     """One durable piece of work, as it is after one commit. Every change makes a new one."""
 
-    # What the producer said. These come first and are given by place where jobs are made: by name costs five times as much.
+    # What every job has. Given by place where jobs are made, as are the next ones: by name costs five times as much.
     id: str
-    tenant: str
     queue: str
     kind: str
     payload_bytes: bytes
-    content_type: str
-    headers: Mapping[str, str]
-    priority: int
     max_attempts: int
-    backoff: Backoff | None
-    deadline_at: datetime | None
-    idempotency_key: str | None
     created_at: datetime
     # Where it stands in line: not before run_at, then by (ready_at, order).
-    run_at: datetime | None
     ready_at: datetime
     order: int
-    # What happened since, the last of it in commit ``seq``.
+    # The last that happened to it, in commit ``seq``.
     updated_at: datetime
-    seq: int = 0
+    seq: int
+    # What the producer may have said; left out of a snapshot's line if it did not.
+    tenant: str = DEFAULT_TENANT
+    content_type: str = JSON
+    headers: Mapping[str, str] = NO_HEADERS
+    priority: int = 0
+    backoff: Backoff | None = None
+    deadline_at: datetime | None = None
+    idempotency_key: str | None = None
+    run_at: datetime | None = None
+    # What happened since.
     state: State = State.QUEUED
     rev: int = 1
     lease: Hold | None = None

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from penstock.clock import Clock
 from penstock.domain.events import Record
+from penstock.domain.job import DEFAULT_TENANT
 from penstock.domain.queries import Everything, Query, Snapshot, Stats
 from penstock.domain.verify import Base, Live
 from penstock.errors import Corrupt, NotFound, Unavailable
@@ -160,9 +161,9 @@ async def _asked(store: LogStore, query: Query, kind: type[_T]) -> _T:
 
 
 class _Owned(Struct, frozen=True, gc=False):
-    """What every line of a snapshot says."""
+    """What every line of a snapshot says, unless it is the default."""
 
-    tenant: str
+    tenant: str = DEFAULT_TENANT
 
 
 _owned: Final = msgspec.json.Decoder(_Owned)

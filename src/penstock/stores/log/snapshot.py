@@ -23,7 +23,7 @@ from msgspec import Struct
 from penstock.clock import Clock, pause
 from penstock.domain.commands import SettingKind
 from penstock.domain.events import VERSION
-from penstock.domain.job import NO_HEADERS, Job
+from penstock.domain.job import Job
 from penstock.domain.settings import Setting
 from penstock.domain.tables import Tables
 from penstock.errors import Corrupt
@@ -144,7 +144,7 @@ def _loaded(header: Header, lines: Iterator[bytes]) -> Tables:
     tables.now, tables.now_s = header.now, header.now.timestamp()
     tables.log_time, tables.order, tables.seq = header.log_time, header.order, header.seq
     for line in islice(lines, header.jobs):
-        tables.load(_slim(_job.decode(line)))
+        tables.load(_job.decode(line))
     for line in islice(lines, header.settings):
         setting = _setting.decode(line)
         tables.put_setting((setting.tenant, setting.kind, setting.name), setting, setting.rev)
@@ -152,11 +152,6 @@ def _loaded(header: Header, lines: Iterator[bytes]) -> Tables:
         gone = _rev.decode(line)
         tables.put_setting((gone.tenant, gone.kind, gone.name), None, gone.rev)
     return tables
-
-
-def _slim(job: Job) -> Job:
-    # One mapping for all jobs without headers, as where they were made.
-    return job if job.headers else msgspec.structs.replace(job, headers=NO_HEADERS)
 
 
 async def _sliced(lines: Iterator[_T], clock: Clock) -> AsyncIterator[list[_T]]:
