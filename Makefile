@@ -1,4 +1,4 @@
-# Five verbs; each sets up what it needs first, and does nothing twice.
+# A handful of verbs; each sets up what it needs first, and does nothing twice.
 
 # One .venv serves every target, so `make -j` takes them one after the other.
 .NOTPARALLEL:
@@ -14,6 +14,7 @@ help:
 	@echo 'make test    everything that must hold before a change is merged: check, and every test, none skipped'
 	@echo 'make check   the quick part, for while you work: format, lint, types, import rules, unit tests'
 	@echo 'make bench   measure this machine'
+	@echo 'make sim     more of the simulation than make test runs: MINUTES=5, or SEED=123 to see one again'
 	@echo 'make clean   remove everything that these made'
 
 demo: setup-run
