@@ -7,7 +7,7 @@ import pytest
 import penstock
 from penstock import BrokerOptions, Busy, Client, MemoryStore, NewJob, NotFound, State, Unavailable
 from penstock.testing import FakeClock
-from tests.broker.stores import FailingStore, SilentStore
+from tests.broker.stores import FailingStore, SilentStore, SlowStore
 from tests.waiting import begun, settled
 
 # As for users, but with one timer at a time.
@@ -154,6 +154,20 @@ async def test_what_was_under_way_when_the_connection_ended_is_done_and_answered
     assert len(await asyncio.gather(*calls)) == 5
     async with penstock.connect(store=store, clock=clock) as queue:
         assert len(await queue.list()) == 5
+
+
+async def test_a_store_that_never_answers_does_not_keep_a_connection_from_ending(clock: FakeClock) -> None:
+    connection = penstock.connect(store=SlowStore(clock), clock=clock)
+    queue = await connection.__aenter__()
+    call = asyncio.create_task(queue.enqueue("mail"))
+    await settled()
+    leaving = asyncio.ensure_future(connection.__aexit__(None, None, None))
+    await settled()
+    assert not leaving.done()
+    await _pass(clock, 31)
+    assert leaving.done()
+    with pytest.raises(Unavailable):
+        await call
 
 
 async def test_leases_outlive_the_connection(clock: FakeClock) -> None:

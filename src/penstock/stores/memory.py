@@ -1,4 +1,4 @@
-"""The state machine in memory: a store of its own, and the model that every other store is compared with."""
+"""The state machine in memory, as a store of its own: what every other store does too, without the log."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
